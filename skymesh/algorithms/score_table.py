@@ -1,0 +1,95 @@
+"""All scores and filters of a group of queries, end to end in flat arrays, as the kernels read them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..queries.expressions import Op
+from ..queries.programs import Program
+from ..queries.shapes import Form, Shape
+from .asked import Scoring
+from .columns import Ints
+from .score_kernels import BLOCK, Programs
+
+_STACK_ROWS_MIN = 4
+
+
+class ScoreTable:
+    """Slots of queries. `programs` and `filter_of` are rebuilt when they are next asked for after a change."""
+
+    def __init__(self) -> None:
+        self._scorings: list[Scoring | None] = []
+        self._arrays: tuple[Programs, Ints, np.ndarray] | None = None
+
+    def put(self, slot: int, scoring: Scoring) -> None:
+        self._arrays = None
+        self._scorings += [None] * (slot + 1 - len(self._scorings))
+        self._scorings[slot] = scoring
+
+    def remove(self, slot: int) -> None:
+        self._arrays = None
+        self._scorings[slot] = None
+
+    def arrays(self) -> tuple[Programs, Ints, np.ndarray]:
+        """The programs (a query's score is program `slot`), filter_of i8[slots] (-1: none), and a stack."""
+        if self._arrays is None:
+            self._arrays = _flattened(self._scorings)
+        return self._arrays
+
+
+_NOTHING = Program((), (), (), 1)
+
+
+def _flattened(scorings: list[Scoring | None]) -> tuple[Programs, Ints, np.ndarray]:
+    programs = [scoring.program if scoring else _NOTHING for scoring in scorings]
+    filter_of = np.full(len(scorings), -1, np.int64)
+    for slot, scoring in enumerate(scorings):
+        if scoring and scoring.filter:
+            filter_of[slot] = len(programs)
+            programs.append(scoring.filter)
+    forms = [_form_of(scoring) for scoring in scorings] + [Form(Shape.PROGRAM)] * (len(programs) - len(scorings))
+    rows = [scoring.rows if scoring else {} for scoring in scorings]
+    terms = [
+        (rows[slot][term.name], term.weight, term.constant) for slot, form in enumerate(forms) for term in form.terms
+    ]
+    code, numbers, integers = _linked(programs)
+    ends = np.cumsum([len(program.instructions) for program in programs], dtype=np.int64)
+    term_ends = np.cumsum([len(form.terms) for form in forms], dtype=np.int64)
+    depth = max((program.depth for program in programs), default=1)
+    arrays = Programs(
+        shape=np.array([form.shape for form in forms], np.int8),
+        first=np.concatenate(([0], ends[:-1])) if len(ends) else ends,
+        last=ends,
+        code=np.array(code, np.int32).reshape(-1, 4),
+        numbers=np.array(numbers, np.float64),
+        integers=np.array(integers, np.int64),
+        term_first=np.concatenate(([0], term_ends[:-1])) if len(term_ends) else term_ends,
+        term_last=term_ends,
+        term_row=np.array([term[0] for term in terms], np.int32),
+        term_weight=np.array([term[1] for term in terms], np.float64),
+        term_constant=np.array([term[2] for term in terms], np.float64),
+    )
+    return arrays, filter_of, np.empty((max(depth, _STACK_ROWS_MIN), BLOCK), np.float64)
+
+
+def _form_of(scoring: Scoring | None) -> Form:
+    return scoring.form if scoring else Form(Shape.PROGRAM)
+
+
+def _linked(programs: list[Program]) -> tuple[list[tuple[int, int, int, int]], list[float], list[int]]:
+    """Instructions of all programs, their constants' places moved to where they lie end to end."""
+    code: list[tuple[int, int, int, int]] = []
+    numbers: list[float] = []
+    integers: list[int] = []
+    for program in programs:
+        number_base, integer_base = len(numbers), len(integers)
+        for op, a, b, c in program.instructions:
+            if op == Op.NUMBER:
+                code.append((op, a + number_base, b, c))
+            elif op in (Op.COLUMN_TEST, Op.COLUMN_IN):
+                code.append((op, a, b + integer_base, c))
+            else:
+                code.append((op, a, b, c))
+        numbers.extend(program.numbers)
+        integers.extend(program.integers)
+    return code, numbers, integers

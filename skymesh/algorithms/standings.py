@@ -1,0 +1,338 @@
+"""The query side that every algorithm shares: pools of candidates, points, and what changed.
+
+Row sides differ in how they find candidates; what happens then does not. `merge` takes hits, `advance` shows every
+point up to a position, `changes` hands out the log. With `prunes`, rows that can never show again are dropped by
+dominance, which makes this the k-skyband; without, everything that was sent stays until it leaves its window or dies.
+
+Deletions and late starts in time windows without a slide have no point of their own: they show at the next instant of
+the stream, which the row sides know. Such rankings wait in `wake` for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .asked import ALL_ROWS, Asked, Emit, PerId
+from .carried_store import CarriedStore
+from .columns import EVER, NEVER, Changes, Hits, Ints, Objects, State
+from .pair_table import PairTable
+from .standings_kernels import (
+    CALL,
+    CHANGE,
+    CHANGES_FULL,
+    DONE,
+    ENTRY,
+    POOL_FULL,
+    RANKING,
+    SLOT,
+    SLOTS_FULL,
+    UNTOUCHED,
+    advance,
+    move_stretch,
+    repack,
+    sort_hits,
+)
+
+_ROOM_MIN = 8
+
+
+class Standings:
+    """Rankings by number: pools, points and changes of each."""
+
+    def __init__(self, *, prunes: bool) -> None:
+        self._prunes = prunes
+        self._rankings = np.zeros(0, RANKING)
+        self._pool = np.empty(0, ENTRY)
+        self._used = 0  # of the pool; what lies before may have holes
+        self._changes = np.empty(64, CHANGE)
+        self._slots = np.zeros(64, SLOT)
+        self._seen = PairTable()  # (ranking, id): told of, where an object is told of once
+        self._call = np.zeros(1, CALL)
+        self._inbox: list[Hits] = []
+        self._past = EVER
+        self._carried = CarriedStore()
+        self._waiting: dict[int, int] = {}  # ranking: position of a change that has no point of its own
+
+    # -- rankings ----------------------------------------------------------------------------------------------
+
+    def add(self, ranking: int, asked: Asked, *, upto: int) -> None:
+        """A ranking whose points after `upto` are to be shown."""
+        if ranking >= len(self._rankings):
+            grown = np.zeros(max(ranking + 1, 2 * len(self._rankings), 8), RANKING)
+            grown[: len(self._rankings)] = self._rankings
+            self._rankings = grown
+        span = asked.span
+        over = max(upto, span.after)
+        for name, value in {
+            "live": 1,
+            "k": asked.k,
+            "size": span.size,
+            "slide": span.slide,
+            "offset": span.offset,
+            "first": span.first,
+            "ends": span.until,
+            "emit": asked.emit,
+            "per_id": asked.per_id,
+            "is_time": span.is_time,
+            "prunes": self._prunes and asked.per_id == PerId.ALL and asked.k < ALL_ROWS,
+            "start": 0,
+            "count": 0,
+            "room": 0,
+            "touched": UNTOUCHED,
+            "oldest": NEVER,
+            "newest": EVER,
+            "first_death": NEVER,
+            "shown_count": 0,
+            "expiry_point": NEVER,
+            "pending_point": NEVER,
+            "started": over,
+            "done": over,
+            "wake": EVER,
+            "was_shown": 0,
+            "evaluations": 0,
+        }.items():
+            self._rankings[name][ranking] = value
+
+    def remove(self, ranking: int) -> None:
+        record = self._rankings[ranking]
+        record["live"] = record["count"] = record["room"] = 0
+        self._seen.remove_first(ranking)
+        self._waiting.pop(ranking, None)
+
+    # -- hits and points ---------------------------------------------------------------------------------------
+
+    def merge(self, hits: Hits) -> None:
+        """Candidates for the points to come; sending one twice does no harm."""
+        if len(hits):
+            self._inbox.append(hits)
+
+    def wait(self, ranking: int, position: int) -> None:
+        """A change at `position` that makes no instant: it shows at the next one of the stream."""
+        if self._rankings["slide"][ranking] == 0:
+            self._waiting.setdefault(ranking, position)
+            self._rankings["wake"][ranking] = NEVER
+
+    def waiting(self) -> dict[int, int]:
+        """The rankings that wait for an instant: at or after which position."""
+        return dict(self._waiting)
+
+    def wake(self, ranking: int, instant: int) -> None:
+        """The instant at which a waiting ranking shows what changed."""
+        record = self._rankings[ranking]
+        record["wake"] = instant
+        record["pending_point"] = min(record["pending_point"], instant)
+
+    @property
+    def past(self) -> int:
+        """All points up to it are over."""
+        return self._past
+
+    def advance(self, upto: int, *, flush: bool = False) -> None:
+        """Show every point up to `upto`; with `flush` also the first one at or after it, where points have a slide."""
+        limits = self._flush_limits(upto) if flush else np.full(len(self._rankings), upto, np.int64)
+        self._run(limits)
+        if flush:
+            done = self._rankings["done"]
+            np.maximum(done, np.where(limits > upto, limits, EVER), out=done)
+        self._past = max(self._past, upto)
+        for ranking in [ranking for ranking in self._waiting if self._rankings["wake"][ranking] <= upto]:
+            del self._waiting[ranking]
+            self._rankings["wake"][ranking] = EVER
+
+    def show_deletions(self, touched: Ints) -> None:
+        """Take deletions in. Where every row is a point they show at once, at the point that is just over."""
+        r, at = self._rankings, self._past
+        shows = (r["is_time"] == 0) & (r["slide"] == 1) & (r["emit"] != Emit.SNAPSHOT)
+        shows &= (r["first"] <= at) & (r["started"] < at) & (at <= r["ends"])
+        r["pending_point"][touched[shows[touched]]] = at
+        self._run(np.full(len(r), at, np.int64))
+
+    def _flush_limits(self, upto: int) -> Ints:
+        offset, slide = self._rankings["offset"], np.maximum(self._rankings["slide"], 1)
+        covers = (self._rankings["is_time"] == 1) & (self._rankings["slide"] > 0)
+        return np.where(covers, offset - ((offset - upto) // slide) * slide, upto)
+
+    def _run(self, limits: Ints) -> None:
+        first, inbox = self._sorted_inbox()
+        taken, call = np.zeros(len(self._rankings), np.int64), self._call
+        call["ranking"], call["seen"] = 0, self._seen.count
+        while True:
+            status = advance(
+                self._rankings,
+                self._pool,
+                first,
+                taken,
+                inbox,
+                self._changes,
+                self._slots,
+                self._seen.slots,
+                limits,
+                self._past,
+                call,
+            )
+            self._seen.count = int(call["seen"][0])
+            if status == DONE:
+                return
+            needed = int(call["needed"][0])
+            if status == POOL_FULL:
+                self._make_room(int(call["ranking"][0]))
+            elif status == CHANGES_FULL:
+                grown = np.empty(2 * (int(call["filled"][0]) + needed), CHANGE)
+                grown[: len(self._changes)] = self._changes
+                self._changes = grown
+            elif status == SLOTS_FULL:
+                self._slots = np.zeros(1 << (4 * needed).bit_length(), SLOT)
+                call["clock"] = 0
+            else:
+                self._seen.reserve(needed)
+
+    def _sorted_inbox(self) -> tuple[Ints, np.ndarray]:
+        """The hits that wait, by ranking and position."""
+        pieces, self._inbox = self._inbox, []
+        for piece in pieces:
+            if piece.objects.carried is not None:
+                rows = np.unique(piece.row).astype(np.int64)
+                self._carried.add(piece.objects.seq[rows], piece.objects.carried.take(rows))
+        hits = pieces[0] if len(pieces) == 1 else _together(pieces)
+        first = np.empty(len(self._rankings) + 2, np.int64)
+        inbox = np.empty(len(hits), ENTRY)
+        o = hits.objects
+        sort_hits(hits.ranking, hits.row, hits.merit, hits.until, o.at, o.seq, o.time, o.id, first, inbox)
+        return first, inbox
+
+    def _make_room(self, ranking: int) -> None:
+        """Move a ranking's entries to the end of the pool, with twice the room."""
+        record = self._rankings[ranking]
+        room = max(2 * int(record["room"]), _ROOM_MIN)
+        if self._used + room > len(self._pool):
+            self._repack(room)
+        move_stretch(self._pool, int(record["start"]), self._pool, self._used, int(record["count"]))
+        record["start"], record["room"] = self._used, room
+        self._used += room
+
+    def _repack(self, more: int) -> None:
+        """All entries end to end in a new pool, each ranking with the room it has, and as much free behind them."""
+        rooms = self._rankings["room"][self._rankings["live"] == 1]
+        pool = np.empty(2 * (int(rooms.sum()) + more), ENTRY)
+        self._used = repack(self._rankings, self._pool, pool)
+        self._pool = pool
+
+    # -- what comes out ----------------------------------------------------------------------------------------
+
+    def changes(self) -> Changes:
+        """What was told since the last call."""
+        told = self._changes[: int(self._call["filled"][0])]
+        self._call["filled"] = 0
+        changes = Changes(
+            told["ranking"].copy(),
+            told["at"].copy(),
+            told["op"].astype(np.int8),
+            told["merit"].copy(),
+            told["rank"].copy(),
+            told["seq"].copy(),
+            told["time"].copy(),
+            told["id"].copy(),
+            self._carried.take(told["seq"]),
+        )
+        if self._carried.wants_packing(int(self._rankings["count"].sum())):
+            self._carried.pack(np.unique(self._held()["seq"]))
+        return changes
+
+    def result(self, ranking: int) -> Changes:
+        """The ranking at its last point."""
+        entries = self._entries(ranking)
+        shown = entries[entries["shown"] > 0]
+        shown = shown[np.argsort(shown["shown"], kind="stable")]
+        size = len(shown)
+        return Changes(
+            np.full(size, ranking, np.int32),
+            np.zeros(size, np.int64),
+            np.zeros(size, np.int8),
+            shown["merit"].copy(),
+            shown["shown"].copy(),
+            shown["seq"].copy(),
+            shown["time"].copy(),
+            shown["id"].copy(),
+            self._carried.take(shown["seq"]),
+        )
+
+    def _entries(self, ranking: int) -> np.ndarray:
+        start, count = int(self._rankings["start"][ranking]), int(self._rankings["count"][ranking])
+        return self._pool[start : start + count]
+
+    def _held(self) -> np.ndarray:
+        """The entries of all rankings."""
+        pieces = [self._entries(int(ranking)) for ranking in np.flatnonzero(self._rankings["live"])]
+        return np.concatenate([self._pool[:0], *pieces])
+
+    def ids_held(self) -> Ints:
+        """Every id that a ranking holds or has told of and must not tell of again."""
+        return np.union1d(self._held()["id"], self._seen.items()[1])
+
+    def kept(self, ranking: int) -> int:
+        return int(self._rankings["count"][ranking])
+
+    def evaluations(self, ranking: int) -> int:
+        return int(self._rankings["evaluations"][ranking])
+
+    # -- state -------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> State:
+        return {
+            "past": self._past,
+            "used": self._used,
+            "rankings": self._rankings.copy(),
+            "pool": self._pool.copy(),
+            "seen": self._seen.items(),
+            "waiting": dict(self._waiting),
+            "carried": self._carried.snapshot(),
+        }
+
+    def restore(self, state: State) -> None:
+        self._past, self._used = state["past"], state["used"]
+        self._rankings, self._pool = state["rankings"].copy(), state["pool"].copy()
+        self._seen = PairTable()
+        self._seen.put(*state["seen"])
+        self._waiting = dict(state["waiting"])
+        self._carried.restore(state["carried"])
+
+    def check(self) -> None:
+        for ranking in np.flatnonzero(self._rankings["live"]):
+            record, entries = self._rankings[ranking], self._entries(int(ranking))
+            order = np.lexsort((-entries["seq"], -entries["at"], -entries["merit"]))
+            assert (order == np.arange(len(entries))).all(), "entries stand in rank order"
+            assert record["count"] <= record["room"], "a ranking stays inside its room"
+            if len(entries):
+                assert record["oldest"] <= entries["at"].min(), "no entry is older than the oldest"
+                assert record["newest"] >= entries["at"].max(), "no entry is newer than the newest"
+                assert record["first_death"] <= entries["until"].min(), "no entry dies before the first death"
+            ranks = np.sort(entries["shown"][entries["shown"] > 0])
+            assert (ranks == np.arange(1, len(ranks) + 1)).all(), "the ranks that are shown have no gap"
+            if record["prunes"]:
+                hidden = entries["beaten"][entries["shown"] <= 0]
+                assert (hidden < record["k"]).all(), "what k rows beat is dropped"
+
+
+def _together(pieces: list[Hits]) -> Hits:
+    """Several row sides' hits as one, by position."""
+
+    def joined(columns: list[Any], kind: Any) -> Any:
+        return np.concatenate([np.empty(0, kind), *columns])
+
+    objects = [piece.objects for piece in pieces]
+    bases = np.cumsum([0] + [len(part) for part in objects])
+    row = joined([piece.row + base for piece, base in zip(pieces, bases, strict=False)], np.int64)
+    ranking = joined([piece.ranking for piece in pieces], np.int32)
+    merit = joined([piece.merit for piece in pieces], np.float64)
+    until = joined([piece.until for piece in pieces], np.int64)
+    all_objects = Objects(
+        at=joined([part.at for part in objects], np.int64),
+        seq=joined([part.seq for part in objects], np.int64),
+        time=joined([part.time for part in objects], np.int64),
+        id=joined([part.id for part in objects], np.int64),
+        carried=None,
+    )
+    order = np.lexsort((all_objects.seq[row], all_objects.at[row]))
+    return Hits(ranking[order], row[order].astype(np.int32), merit[order], until[order], all_objects)

@@ -1,0 +1,616 @@
+"""Rankings kept up to date, for all queries in one call a batch.
+
+Each ranking has a pool: entries in rank order (merit, at, seq, each descending) in a stretch of one shared array. Hits
+come in by position, and a ranking is looked at only at points where it can differ: where a hit falls due, where an
+entry that is shown leaves its window or dies. Work grows with what changes, not with rankings x points.
+
+Pruning (the k-skyband of pripuzic-2015, by panes): an entry is beaten by every row that ranks above it and leaves no
+earlier. Once k rows beat it, it can never show again and is dropped. Entries that are shown stay until the point that
+says so, because their leave row is due there and not before.
+
+State is in arrays of records, not in one array a field: a helper then gets a pointer where it would get forty arrays by
+value, which made up half of the time a row takes to enter a band.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .asked import Emit, PerId
+from .columns import EVER, NEVER, Op
+from .hash_kernels import home_of, put_pair
+from .kernel import kernel
+from .point_kernels import horizon_of, leaves_at, pane_of, point_from
+
+LEAVE, MOVE, ENTER, ROW, EMPTY = int(Op.LEAVE), int(Op.MOVE), int(Op.ENTER), int(Op.ROW), int(Op.EMPTY)
+RANKED, ENTRIES, SNAPSHOT = int(Emit.RANKED), int(Emit.ENTRIES), int(Emit.SNAPSHOT)
+ALL, BEST = int(PerId.ALL), int(PerId.BEST)
+
+UNTOUCHED = 2**31 - 1
+
+# What a ranking asks, and where it stands.
+RANKING = np.dtype(
+    [
+        ("live", "i8"),
+        ("k", "i8"),
+        ("size", "i8"),
+        ("slide", "i8"),
+        ("offset", "i8"),
+        ("first", "i8"),  # no point lies before it
+        ("ends", "i8"),  # no point lies after it
+        ("emit", "i8"),
+        ("per_id", "i8"),
+        ("is_time", "i8"),
+        ("prunes", "i8"),
+        ("start", "i8"),  # its stretch of the pool: where, how many entries, room for how many
+        ("count", "i8"),
+        ("room", "i8"),
+        ("touched", "i8"),  # lowest index that changed since the last point
+        ("oldest", "i8"),  # bounds of the entries' at and until
+        ("newest", "i8"),
+        ("first_death", "i8"),
+        ("shown_count", "i8"),
+        ("expiry_point", "i8"),  # next point at which an entry that is shown is gone
+        ("pending_point", "i8"),  # next point that sees a hit that is in already
+        ("started", "i8"),  # the last point that was over when the ranking was added
+        ("done", "i8"),  # the last point that is over
+        ("wake", "i8"),  # deletions show no earlier; see Standings.wait
+        ("was_shown", "i8"),  # whether the last ranking had rows
+        ("evaluations", "i8"),
+    ]
+)
+
+# A row in a pool. shown is its rank at the last point, 0 if it was not there, -1 if it was there before. beaten counts
+# rows that will always rank above it; where nothing is pruned it is scratch for the rank that is being made.
+ENTRY = np.dtype(
+    [
+        ("merit", "f8"),
+        ("at", "i8"),
+        ("seq", "i8"),
+        ("time", "i8"),
+        ("id", "i8"),
+        ("until", "i8"),
+        ("beaten", "i4"),
+        ("shown", "i4"),
+    ]
+)
+
+# A row of the change log.
+CHANGE = np.dtype(
+    [
+        ("merit", "f8"),
+        ("at", "i8"),
+        ("seq", "i8"),
+        ("time", "i8"),
+        ("id", "i8"),
+        ("ranking", "i4"),
+        ("rank", "i4"),
+        ("op", "i8"),
+    ]
+)
+
+# A slot of the table of ids of the ranking at hand: valid if its stamp is the clock's; entries before and now, or -1.
+SLOT = np.dtype([("id", "i8"), ("stamp", "i8"), ("before", "i8"), ("now", "i8")])
+
+# The state of a call: the ranking at hand, how many changes there are, how many rows or ids need room, how many pairs
+# were seen, the clock of the slots.
+CALL = np.dtype([("ranking", "i8"), ("filled", "i8"), ("needed", "i8"), ("seen", "i8"), ("clock", "i8")])
+
+# What advance came back for.
+DONE, POOL_FULL, CHANGES_FULL, SLOTS_FULL, SEEN_FULL = 0, 1, 2, 3, 4
+
+
+# -- hits into the inbox ---------------------------------------------------------------------------------------
+
+
+@kernel
+def sort_hits(
+    ranking: Any, row: Any, merit: Any, until: Any, at: Any, seq: Any, time: Any, id_: Any, first: Any, inbox: Any
+) -> None:
+    """Counting sort by ranking, stable; the hits of a ranking have to come by at already.
+
+    first i8[rankings + 2]: afterwards the hits of ranking r are inbox[first[r]:first[r + 1]], entries ENTRY[h].
+    """
+    first[:] = 0
+    for h in range(ranking.shape[0]):
+        first[ranking[h] + 2] += 1
+    for r in range(2, first.shape[0]):
+        first[r] += first[r - 1]
+    for h in range(ranking.shape[0]):
+        place = first[ranking[h] + 1]
+        first[ranking[h] + 1] = place + 1
+        hit = inbox[place]
+        i = row[h]
+        hit.merit = merit[h]
+        hit.at = at[i]
+        hit.seq = seq[i]
+        hit.time = time[i]
+        hit.id = id_[i]
+        hit.until = until[h]
+        hit.beaten = 0
+        hit.shown = 0
+
+
+# -- pools -----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def move_stretch(source: Any, begin: int, target: Any, place: int, count: int) -> None:
+    """Copy entries to another place that does not overlap, or lies before."""
+    for j in range(count):
+        target[place + j] = source[begin + j]
+
+
+@kernel
+def repack(rankings: Any, pool: Any, target: Any) -> int:
+    """Put the entries of all rankings end to end into another pool, each with its room; returns where they end."""
+    place = 0
+    for r in range(rankings.shape[0]):
+        ranking = rankings[r]
+        if ranking.live:
+            move_stretch(pool, ranking.start, target, place, ranking.count)
+            ranking.start = place
+            place += ranking.room
+    return place
+
+
+@kernel
+def ranks_below(entry: Any, other: Any) -> bool:
+    if entry.merit != other.merit:
+        return entry.merit < other.merit
+    if entry.at != other.at:
+        return entry.at < other.at
+    return entry.seq < other.seq
+
+
+@kernel
+def first_below(pool: Any, start: int, count: int, hit: Any) -> int:
+    """How many entries rank at or above a hit. From the end in growing steps: most rows rank low."""
+    high = count
+    step = 1
+    while high >= step and ranks_below(pool[start + high - step], hit):
+        high -= step
+        step += step
+    low = max(0, high - step)
+    while low < high:
+        middle = (low + high) >> 1
+        if ranks_below(pool[start + middle], hit):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel
+def take_in(ranking: Any, pool: Any, hit: Any) -> None:
+    """Put a hit into the pool, unless it is there, or can never show. The pool has room."""
+    start, count = ranking.start, ranking.count
+    place = first_below(pool, start, count, hit)
+    if place > 0 and not ranks_below(hit, pool[start + place - 1]):
+        end_entry(ranking, pool[start + place - 1], hit.until)
+        return
+    after, upto = pane_of(hit.at, ranking.size, ranking.slide, ranking.offset, ranking.first)
+    beaten = 0
+    hole = start + count
+    if ranking.prunes:
+        if ranking.newest > after:
+            for j in range(start, start + place):
+                beaten += pool[j].at > after
+        if beaten >= ranking.k:
+            return
+        hole, count = beat(pool, start, place, count, upto, ranking.k)
+    elif ranking.per_id == BEST:
+        if supersede(ranking, pool, place, hit, after, upto):
+            return
+    j = hole
+    while j > start + place:
+        pool[j] = pool[j - 1]
+        j -= 1
+    pool[j] = hit
+    pool[j].beaten = beaten
+    ranking.count = count + 1
+    ranking.touched = min(ranking.touched, place)
+    widen(ranking, hit)
+
+
+@kernel
+def widen(ranking: Any, entry: Any) -> None:
+    ranking.oldest = min(ranking.oldest, entry.at)
+    ranking.newest = max(ranking.newest, entry.at)
+    ranking.first_death = min(ranking.first_death, entry.until)
+
+
+@kernel
+def end_entry(ranking: Any, entry: Any, until: int) -> None:
+    """An entry that is there already may have been superseded or deleted meanwhile; the earlier end counts."""
+    if until < entry.until:
+        entry.until = until
+        ranking.first_death = min(ranking.first_death, until)
+        if entry.shown > 0:
+            ranking.expiry_point = min(ranking.expiry_point, point_of_death(ranking, until))
+
+
+@kernel
+def beat(pool: Any, start: int, place: int, count: int, upto: int, k: int) -> tuple[int, int]:
+    """Count the new row against the entries below `place` that leave no later; drop those that k rows beat.
+
+    Returns the first hole that this leaves, for others to move into, and how many entries are left. A row in random
+    order drops one on average: entries behind that hole stay where they are.
+    """
+    end = start + count
+    hole = end
+    for j in range(start + place, end):
+        pool[j].beaten += pool[j].at <= upto
+        if hole == end and pool[j].beaten >= k and pool[j].shown <= 0:
+            hole = j
+    if hole == end:
+        return end, count
+    kept = hole + 1
+    for j in range(hole + 1, end):
+        if pool[j].beaten >= k and pool[j].shown <= 0:
+            continue
+        if kept != j:
+            pool[kept] = pool[j]
+        kept += 1
+    return hole, kept - start - 1
+
+
+@kernel
+def supersede(ranking: Any, pool: Any, place: int, hit: Any, after: int, upto: int) -> bool:
+    """Of rows with one id only a better or a longer lived one counts. True if the new row cannot; else what it
+    outlives dies."""
+    for j in range(ranking.start, ranking.start + ranking.count):
+        if pool[j].id != hit.id or pool[j].until < NEVER:
+            continue
+        if j < ranking.start + place:
+            if pool[j].at > after:
+                return True
+        elif pool[j].at <= upto:
+            pool[j].until = hit.at
+            ranking.first_death = min(ranking.first_death, hit.at)
+    return False
+
+
+# -- points ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def advance(
+    rankings: Any,
+    pool: Any,
+    first: Any,
+    taken: Any,
+    inbox: Any,
+    changes: Any,
+    slots: Any,
+    seen: Any,
+    limits: Any,
+    past: int,
+    call: Any,
+) -> int:
+    """Take hits in and show every point up to limits[r]. Comes back early for room; call again to go on.
+
+    rankings RANKING[n], pool ENTRY, inbox ENTRY with first i8 as from sort_hits, taken i8[n] (hits of each ranking that
+    are in), changes CHANGE, slots SLOT, seen PAIR, limits i8[n], past: all points up to it are over, call CALL[1].
+    """
+    for r in range(call[0].ranking, rankings.shape[0]):
+        ranking = rankings[r]
+        if not ranking.live:
+            continue
+        if first[r] + taken[r] == first[r + 1] and next_point(ranking, past) > limits[r]:
+            continue
+        hits = inbox[first[r] : first[r + 1]]
+        status = advance_ranking(ranking, r, pool, hits, taken, changes, slots, seen, limits[r], past, call[0])
+        if status != DONE:
+            call[0].ranking = r
+            return status
+    call[0].ranking = 0
+    return DONE
+
+
+@kernel
+def next_point(ranking: Any, past: int) -> int:
+    """The next point at which a ranking can differ, leaving hits aside that wait in the inbox."""
+    p = min(ranking.expiry_point, ranking.pending_point)
+    if ranking.emit == SNAPSHOT and not ranking.is_time:
+        over = max(ranking.done, past)
+        p = min(p, point_from(over + 1, ranking.slide, ranking.offset, ranking.first))
+    return p
+
+
+@kernel
+def point_of_hit(ranking: Any, at: int, past: int) -> int:
+    """The point that first sees a row, given what is over."""
+    over = max(ranking.done, past)
+    if at > over:
+        return point_from(at, ranking.slide, ranking.offset, ranking.first)
+    if ranking.slide == 0:
+        return max(ranking.wake, over + 1)
+    return point_from(over + 1, ranking.slide, ranking.offset, ranking.first)
+
+
+@kernel
+def point_of_death(ranking: Any, until: int) -> int:
+    """The point that first misses a row that is superseded or deleted at `until`."""
+    x = max(until, ranking.done + 1)
+    if ranking.slide == 0:
+        return max(x, ranking.wake)
+    return point_from(x, ranking.slide, ranking.offset, ranking.first)
+
+
+@kernel
+def advance_ranking(
+    ranking: Any,
+    r: int,
+    pool: Any,
+    hits: Any,
+    taken: Any,
+    changes: Any,
+    slots: Any,
+    seen: Any,
+    limit: int,
+    past: int,
+    call: Any,
+) -> int:
+    limit = min(limit, ranking.ends)
+    h = taken[r]
+    while True:
+        p = next_point(ranking, past)
+        if h < hits.shape[0]:
+            p = min(p, point_of_hit(ranking, hits[h].at, past))
+        if p > limit:
+            break
+        ranking.pending_point = p  # coming back for room must end at this point, whatever is in by then
+        while h < hits.shape[0] and hits[h].at <= p:
+            if ranking.count == ranking.room:
+                return POOL_FULL
+            take_in(ranking, pool, hits[h])
+            h += 1
+            taken[r] = h
+        status = room_to_show(ranking, changes, slots, seen, call)
+        if status != DONE:
+            return status
+        show(ranking, r, pool, changes, slots, seen, call, p)
+        ranking.pending_point = NEVER
+        ranking.done = p
+    while h < hits.shape[0]:
+        if ranking.count == ranking.room:
+            return POOL_FULL
+        ranking.pending_point = min(ranking.pending_point, point_of_hit(ranking, hits[h].at, past))
+        take_in(ranking, pool, hits[h])
+        h += 1
+        taken[r] = h
+    return DONE
+
+
+@kernel
+def room_to_show(ranking: Any, changes: Any, slots: Any, seen: Any, call: Any) -> int:
+    """Whether what one point may tell has room."""
+    top = min(ranking.k, ranking.count)
+    call.needed = ranking.shown_count + top + 1
+    if call.filled + call.needed > changes.shape[0]:
+        return CHANGES_FULL
+    if ranking.per_id != ALL:
+        if 2 * call.needed > slots.shape[0]:
+            return SLOTS_FULL
+        if ranking.emit == ENTRIES and 2 * (call.seen + top) > seen.shape[0]:
+            return SEEN_FULL
+    return DONE
+
+
+@kernel
+def show(ranking: Any, r: int, pool: Any, changes: Any, slots: Any, seen: Any, call: Any, p: int) -> None:
+    """The ranking at point p, told against the one before."""
+    ranking.evaluations += 1
+    horizon = horizon_of(p, ranking.size)
+    gone = ranking.oldest <= horizon or ranking.first_death <= p
+    every_point = ranking.emit == SNAPSHOT and not ranking.is_time
+    if gone or ranking.touched < ranking.k or ranking.per_id == BEST:
+        filled = call.filled
+        if ranking.per_id == ALL:
+            changed = show_rows(ranking, r, pool, changes, call, p, horizon)
+        else:
+            changed = show_objects(ranking, r, pool, changes, slots, seen, call, p, horizon)
+        if ranking.emit == SNAPSHOT:
+            call.filled = filled
+            every_point = every_point or changed
+        find_expiry(ranking, pool)
+    if every_point:
+        show_snapshot(ranking, r, pool, changes, call, p)
+    ranking.was_shown = ranking.shown_count > 0
+    ranking.touched = UNTOUCHED
+
+
+@kernel
+def tell(changes: Any, call: Any, r: int, p: int, op: int, entry: Any, rank: int) -> None:
+    """One row of the change log, about an entry."""
+    change = changes[call.filled]
+    call.filled += 1
+    change.ranking = r
+    change.at = p
+    change.op = op
+    change.rank = rank
+    change.merit = entry.merit
+    change.seq = entry.seq
+    change.time = entry.time
+    change.id = entry.id
+
+
+@kernel
+def forget_range(ranking: Any) -> None:
+    ranking.oldest = NEVER
+    ranking.newest = EVER
+    ranking.first_death = NEVER
+
+
+@kernel
+def show_rows(ranking: Any, r: int, pool: Any, changes: Any, call: Any, p: int, horizon: int) -> bool:
+    """Each row is an object of its own. Packs the pool; true if the ranking changed."""
+    start, k, emit = ranking.start, ranking.k, ranking.emit
+    kept = 0
+    changed = False
+    forget_range(ranking)
+    for j in range(start, start + ranking.count):
+        entry = pool[j]
+        alive = entry.at > horizon and entry.until > p
+        if entry.shown > 0 and (kept >= k or not alive):
+            changed = True
+            if emit == ENTRIES:
+                entry.shown = -1
+            else:
+                tell(changes, call, r, p, LEAVE, entry, entry.shown)
+                entry.shown = 0
+        if not alive or (kept >= k and ranking.prunes and entry.beaten >= k):
+            continue
+        if start + kept != j:
+            pool[start + kept] = entry
+        widen(ranking, pool[start + kept])
+        kept += 1
+    ranking.count = kept
+    ranking.shown_count = min(k, kept)
+    if emit == RANKED:
+        for i in range(ranking.shown_count):
+            entry = pool[start + i]
+            if entry.shown > 0 and entry.shown != i + 1:
+                tell(changes, call, r, p, MOVE, entry, i + 1)
+    for i in range(ranking.shown_count):
+        entry = pool[start + i]
+        if entry.shown <= 0:
+            changed = True
+            if entry.shown == 0 or emit != ENTRIES:
+                tell(changes, call, r, p, ENTER, entry, i + 1)
+        entry.shown = i + 1
+    return changed
+
+
+@kernel
+def slot_of(slots: Any, clock: int, id_: int) -> Any:
+    """The slot of an id, claimed if it is new there."""
+    mask = slots.shape[0] - 1
+    place = home_of(0, id_, mask)
+    while slots[place].stamp == clock:
+        if slots[place].id == id_:
+            return slots[place]
+        place = (place + 1) & mask
+    slot = slots[place]
+    slot.stamp = clock
+    slot.id = id_
+    slot.before = -1
+    slot.now = -1
+    return slot
+
+
+@kernel
+def show_objects(
+    ranking: Any, r: int, pool: Any, changes: Any, slots: Any, seen: Any, call: Any, p: int, horizon: int
+) -> bool:
+    """An object is an id: one that stays while its row is replaced neither leaves nor enters."""
+    start, end, emit = ranking.start, ranking.start + ranking.count, ranking.emit
+    call.clock += 1
+    for j in range(start, end):
+        if pool[j].shown > 0:
+            slot_of(slots, call.clock, pool[j].id).before = j
+    top = rank_objects(ranking, pool, slots, call.clock, p, horizon)
+    changed = top != ranking.shown_count
+    for j in range(start, end):
+        if pool[j].shown > 0 and slot_of(slots, call.clock, pool[j].id).now < 0:
+            changed = True
+            if emit != ENTRIES:
+                tell(changes, call, r, p, LEAVE, pool[j], pool[j].shown)
+    for op in (MOVE, ENTER):
+        for j in range(start, end):
+            rank = pool[j].beaten
+            if rank == 0:
+                continue
+            before = slot_of(slots, call.clock, pool[j].id).before
+            if before < 0:
+                changed = True
+                if op == ENTER and emit == ENTRIES:
+                    if put_pair(seen, r, pool[j].id, 0):
+                        call.seen += 1
+                        tell(changes, call, r, p, ENTER, pool[j], rank)
+                elif op == ENTER:
+                    tell(changes, call, r, p, ENTER, pool[j], rank)
+            elif before != j or pool[before].shown != rank:
+                changed = True
+                if op == MOVE and emit == RANKED:
+                    tell(changes, call, r, p, MOVE, pool[j], rank)
+    ranking.shown_count = top
+    pack_objects(ranking, pool, p, horizon)
+    return changed
+
+
+@kernel
+def rank_objects(ranking: Any, pool: Any, slots: Any, clock: int, p: int, horizon: int) -> int:
+    """Give the first k ids that are alive their rank, in `beaten`; returns how many there are."""
+    top = 0
+    for j in range(ranking.start, ranking.start + ranking.count):
+        entry = pool[j]
+        entry.beaten = 0
+        if top < ranking.k and entry.at > horizon and entry.until > p:
+            slot = slot_of(slots, clock, entry.id)
+            if slot.now < 0:
+                top += 1
+                slot.now = j
+                entry.beaten = top
+    return top
+
+
+@kernel
+def pack_objects(ranking: Any, pool: Any, p: int, horizon: int) -> None:
+    kept = ranking.start
+    forget_range(ranking)
+    for j in range(ranking.start, ranking.start + ranking.count):
+        if pool[j].at > horizon and pool[j].until > p:
+            pool[j].shown = pool[j].beaten
+            if kept != j:
+                pool[kept] = pool[j]
+            widen(ranking, pool[kept])
+            kept += 1
+    ranking.count = kept - ranking.start
+
+
+@kernel
+def find_expiry(ranking: Any, pool: Any) -> None:
+    """The next point at which an entry that is shown will be gone."""
+    soonest = NEVER
+    death = NEVER
+    left = ranking.shown_count
+    j = ranking.start
+    while left > 0:
+        if pool[j].shown > 0:
+            soonest = min(soonest, pool[j].at)
+            death = min(death, pool[j].until)
+            left -= 1
+        j += 1
+    ranking.expiry_point = NEVER
+    if soonest < NEVER:
+        leaves = leaves_at(soonest, ranking.size)
+        ranking.expiry_point = point_from(leaves, ranking.slide, ranking.offset, ranking.first)
+    if death < NEVER:
+        ranking.expiry_point = min(ranking.expiry_point, point_of_death(ranking, death))
+
+
+@kernel
+def show_snapshot(ranking: Any, r: int, pool: Any, changes: Any, call: Any, p: int) -> None:
+    """The whole ranking, or once that it is empty."""
+    left = ranking.shown_count
+    if left == 0 and ranking.was_shown:
+        change = changes[call.filled]
+        call.filled += 1
+        change.ranking = r
+        change.at = p
+        change.op = EMPTY
+        change.rank = 0
+        change.merit = np.nan
+        change.seq = -1
+        change.time = 0
+        change.id = 0
+    j = ranking.start
+    while left > 0:
+        if pool[j].shown > 0:
+            tell(changes, call, r, p, ROW, pool[j], pool[j].shown)
+            left -= 1
+        j += 1

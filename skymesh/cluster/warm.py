@@ -1,0 +1,133 @@
+"""Compile every kernel into Numba's cache, so that no command later waits for the compiler.
+
+Run by `make setup` as `python -m skymesh.cluster.warm`. Numba notices when a kernel's own file changed, but not when a
+kernel that it calls did, so a stamp over all kernel sources decides whether the cache is still good.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import skymesh
+
+PACKAGE = Path(skymesh.__file__).parent
+_STAMP = PACKAGE / "__pycache__" / "kernels.stamp"
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def kernel_files() -> list[Path]:
+    return sorted([*PACKAGE.rglob("*_kernels.py"), *PACKAGE.rglob("kernel.py")])
+
+
+def drop_stale_kernels() -> bool:
+    """Empty the cache if a kernel source changed since it was filled; true if it was emptied."""
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in kernel_files())).hexdigest()
+    if _STAMP.exists() and _STAMP.read_text() == digest:
+        return False
+    for path in PACKAGE.rglob("__pycache__/*.nb[ic]"):
+        path.unlink()
+    _STAMP.parent.mkdir(exist_ok=True)
+    _STAMP.write_text(digest)
+    return True
+
+
+def warm() -> None:
+    """Run a little of everything."""
+    stream = {
+        "time": "t",
+        "attributes": ["x", "y"],
+        "columns": {"venue": "string", "size": "int64", "big": "bool", "fee": "float64"},
+        "keep": {"time": 9 * _MICROSECOND, "count": 9},
+    }
+    streams = {
+        "plain": skymesh.Stream(id="id", **stream),
+        "edited": skymesh.Stream(id={"column": "name", "type": "string"}, deletes=True, **stream),
+    }
+    queries = [
+        skymesh.TopK(name=f"{name} {number}", stream=name, **asked)
+        for name in streams
+        for number, asked in enumerate(_QUERIES if name == "plain" else [{**a, "algorithm": "scan"} for a in _QUERIES])
+        if not (name == "edited" and asked["window"] == "landmark")
+    ]
+    with skymesh.Engine(skymesh.QuerySet(streams=streams, queries=queries)) as engine:
+        for name in streams:
+            for first in (0, 20, 40):
+                engine.push(name, _batch(first), now=10**15)
+            engine.heartbeat(name, 70)
+            engine.add(
+                skymesh.TopK(name=f"late {name}", stream=name, k=2, score="x", window={"count": 9}, start="window")
+            )
+            engine.push(name, _batch(80), now=10**15)
+        engine.delete("edited", ["n1", "n2"])
+        engine.push("edited", _batch(100), now=10**15)
+        engine.flush()
+        engine.push("plain", {**_batch(120), "x": [None, "text", *range(18)]}, now=10**15)
+        engine.remove("plain 0")
+    _warm_bounds()
+
+
+_QUERIES: list[dict[str, object]] = [
+    {"k": 2, "score": "x + y", "window": {"count": 7}},
+    {"k": 2, "score": "log(x) - y ** 3", "window": {"time": 9 * _MICROSECOND}, "emit": "ranked"},
+    {"k": 2, "score": "x * y", "window": "landmark", "where": "venue in ['A'] and size > 2 and big and fee < 1"},
+    {"k": 2, "score": "x", "window": {"tumbling": 5}, "group_by": "venue", "emit": "entries"},
+    {
+        "k": 2,
+        "score": {"distance": {"x": 1}},
+        "window": {"count": 9, "slide": 3},
+        "per_id": "latest",
+        "emit": "entries",
+    },
+    {"k": 2, "score": "x", "window": {"count": 9, "slide": 3}, "per_id": "best", "emit": "snapshot"},
+]
+
+
+def _batch(first: int) -> dict[str, object]:
+    n = np.arange(first, first + 20)
+    return {
+        "id": n % 5,
+        "name": pa.array([f"n{i % 5}" for i in n]),
+        "t": n,
+        "x": (n * 7 % 5).astype(float),
+        "y": (n * 3 % 4).astype(float),
+        "venue": pa.array([("A", "B", None)[i % 3] for i in n]),
+        "size": n % 4,
+        "big": n % 2 == 0,
+        "fee": (n % 3).astype(float),
+    }
+
+
+def _warm_bounds() -> None:
+    from skymesh.algorithms.asked import ask
+    from skymesh.algorithms.score_kernels import bound_box, score_all
+    from skymesh.algorithms.score_table import ScoreTable
+    from skymesh.queries.programs import Places
+
+    stream = skymesh.Stream(id="id", attributes=["x"])
+    query = skymesh.TopK(name="q", stream="s", k=1, score="exp(x)", window={"count": 1})
+    table = ScoreTable()
+    table.put(0, ask(query, stream, Places({"x": 0}, {}, lambda _: 0), 0).scoring)
+    programs, _, stack = table.arrays()
+    low, high, nan = np.empty(8), np.empty(8), np.empty(8, np.bool_)
+    bound_box(programs, 0, np.zeros(1), np.ones(1), low, high, nan)
+    nothing = np.empty((0, 1), np.int64), np.empty((0, 1), np.bool_)
+    score_all(programs, 0, np.ones((1, 1)), *nothing, stack, np.empty(1))
+
+
+def main() -> None:
+    began = time.perf_counter()
+    if drop_stale_kernels():
+        print("compiling kernels (once, about a minute) ...", file=sys.stderr, flush=True)
+    warm()
+    print(f"kernels ready after {time.perf_counter() - began:.1f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Which algorithm serves a query, and why.
+
+A query that names an algorithm gets it or a refusal with the reason. `auto` takes the first in order of preference that
+serves what is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from ..algorithms import ALGORITHMS, Algorithm
+from ..errors import QueryError
+from ..queries import AnyQuery, QuerySet, Stream
+from ..queries.scores import score_node
+from ..queries.shapes import Direction, directions, recognize
+
+# From the one that does least work to the one that serves everything.
+PREFERENCE = ("sa", "scan")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The algorithm that serves a query, and why."""
+
+    algorithm: type[Algorithm]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A choice as `explain` shows it, with what the query looks like to algorithms."""
+
+    query: str
+    stream: str
+    algorithm: str
+    does: str
+    reason: str
+    window: str
+    score: str
+    directions: str
+
+
+def choose(query: AnyQuery, stream: Stream) -> Choice:
+    """The algorithm of a query, or QueryError with the reason why there is none."""
+    return (
+        _preferred(query, stream) if query.algorithm == "auto" else Choice(_named(query, stream), "asked for by name")
+    )
+
+
+def plan(query: AnyQuery, stream: Stream) -> Plan:
+    """What was chosen for a query, to be read."""
+    choice = choose(query, stream)
+    node = score_node(query.score)
+    domains = {name: attribute.domain for name, attribute in stream.attributes.items()}
+    return Plan(
+        query.name,
+        query.stream,
+        choice.algorithm.name,
+        choice.algorithm.summary,
+        choice.reason,
+        str(query.window),
+        recognize(node).shape.name.lower(),
+        ", ".join(f"{name} {_arrow(direction)}" for name, direction in directions(node, domains).items()),
+    )
+
+
+def refusals(queries: QuerySet) -> list[tuple[int, str]]:
+    """The queries that no algorithm, or not the one they name, serves: index and reason."""
+    found = []
+    for index, query in enumerate(queries.queries):
+        try:
+            choose(query, queries.streams[query.stream])
+        except QueryError as error:
+            found.append((index, str(error)))
+    return found
+
+
+def _named(query: AnyQuery, stream: Stream) -> type[Algorithm]:
+    algorithm = ALGORITHMS.get(query.algorithm)
+    if algorithm is None:
+        close = get_close_matches(query.algorithm, ALGORITHMS, n=1)
+        meant = f"did you mean {close[0]}? " if close else ""
+        raise QueryError(
+            f"query {query.name!r}: there is no algorithm {query.algorithm!r}; "
+            f"{meant}there are auto, {', '.join(ALGORITHMS)}"
+        )
+    reason = algorithm.refusal(query, stream)
+    if reason is not None:
+        raise QueryError(
+            f"query {query.name!r}: algorithm {query.algorithm} does not serve it: {reason}; use algorithm: auto"
+        )
+    return algorithm
+
+
+def _preferred(query: AnyQuery, stream: Stream) -> Choice:
+    passed: list[str] = []
+    for name in PREFERENCE:
+        refusal = ALGORITHMS[name].refusal(query, stream)
+        if refusal is None:
+            return Choice(ALGORITHMS[name], "; ".join(passed) or "the best that serves it")
+        passed.append(f"not {name}: {refusal}")
+    raise QueryError(f"query {query.name!r}: no algorithm serves it: {'; '.join(passed)}")
+
+
+def _arrow(direction: Direction) -> str:
+    return {1: "rises", -1: "falls", 0: "constant", None: "both ways"}[direction]
