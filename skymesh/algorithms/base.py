@@ -12,12 +12,19 @@ both in this process; a mesh puts row sides and query sides into different ones.
               forget(upto)                         all points up to `upto` are over
               first_instant, last_instant          see instants.py
               snapshot  restore  check
+              those that keep rows and send only what reaches a floor:
+              reach(rankings, floors)              from now on send rows with merit >= floor, -inf: everything
+              search(spans) -> Hits                what rankings ask for that fall short
 
-    QuerySide add(ranking, asked, upto)  remove(ranking)  merge(hits)  advance(upto, flush)  changes()  result(ranking)
-              snapshot  restore  check
+    QuerySide add(ranking, asked, upto)  remove(ranking)  recall(ranking, upto)  merge(hits)
+              advance(upto, flush) -> Spans        those that fall short stand still and ask, the others finish
+              answer(hits) -> Spans                go on with what was found
+              floors()  changes()  result(ranking)  snapshot  restore  check
 
 Several row sides may hold a random split of the rows, by id where `latest` or deletions need it: each sends what is
-among its own best, and the union of local bests holds the best of all.
+among its own best, and the union of local bests holds the best of all. An ask takes one round however many sides there
+are: each returns its rows that rank at or above its own `want`-th best of the shared span, the `want`-th best of all
+ranks no lower, so the union has every row down to there.
 """
 
 from __future__ import annotations
@@ -25,14 +32,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..queries import AnyQuery, Stream
 from .asked import Asked
-from .columns import EVER, NEVER, Changes, Hits, Ints, Rows, State
+from .columns import EVER, NEVER, Changes, Floats, Hits, Ints, Rows, Spans, State
 from .instants import Instants
+from .keeping import Keeping
 from .questions import Questions
 from .standings import Standings
 
@@ -69,6 +77,18 @@ class RowSide(ABC):
     def delete(self, ids: Ints, at: int, upto: int) -> Hits:
         """Rows of these ids die at `at`; `upto` is the last position that is over."""
         raise NotImplementedError(f"{type(self).__name__} serves no deletions, and its algorithm says so")
+
+    def reach(self, rankings: Ints, floors: Floats) -> None:
+        """From now on send rows to these rankings only if their merit is at least the floor."""
+        raise NotImplementedError(f"{type(self).__name__} sends everything, and its rankings have no floor")
+
+    def search(self, spans: Spans) -> Hits:
+        """The rows that rankings ask for which fall short; see Spans."""
+        raise NotImplementedError(f"{type(self).__name__} sends everything, so nobody asks")
+
+    def covers(self, asked: Asked, upto: int) -> bool:
+        """Whether the rows that a new query looks back on are all here: then it asks for them."""
+        return False
 
     def rows_per_part(self) -> int:
         """How many rows to give at a time, where the memory for a batch grows with rows x queries."""
@@ -135,12 +155,20 @@ class Algorithm(ABC):
     summary: ClassVar[str]
     prunes: ClassVar[bool]  # whether its rankings drop what dominance rules out
     keeps_rows: ClassVar[bool]  # whether it holds the rows of the window, so that late starters need their own
+    splits: ClassVar[bool] = True  # whether it may have several row sides
+    keeping: ClassVar[Keeping | None] = None  # how much its rankings hold, where row sides can be asked for more
 
-    def __init__(self, *, is_time: bool, sides: int = 1, split: Split | None = None) -> None:
+    def __init__(
+        self, *, is_time: bool, hold: int = 0, sides: int = 1, split: Split | None = None, **options: Any
+    ) -> None:
+        """`hold`: how far back rows are kept for queries that start later, where rows are kept at all."""
+        assert sides == 1 or self.splits, f"{self.name} works on all rows in one place"
         self.is_time = is_time
         self.is_late = False  # made for one query that started with rows from before
+        self.hold = hold
+        self._options = options
         self._row_sides = [self.make_row_side(alone=sides == 1) for _ in range(sides)]
-        self._query_side = Standings(prunes=self.prunes)
+        self._query_side = Standings(prunes=self.prunes, keeping=options.get("keeping", self.keeping))
         self._split = split
         self._queries: dict[int, _Standing] = {}
         self._free_slots: list[int] = []
@@ -176,15 +204,24 @@ class Algorithm(ABC):
             self.register(slot, 0)
         return slot
 
-    def recall(self, slot: int, history: Rows) -> None:
-        """Rows from before the query was added; they show at the next point."""
-        for side, part in zip(self._row_sides, self._parts(history), strict=True):
-            side.recall_instants(part)
-            self._query_side.merge(side.recall(slot, part))
-        self._queries[slot].instants_since = EVER
-        for ranking in self._queries[slot].rankings.values():
+    def covers(self, asked: Asked) -> bool:
+        """Whether the rows that a new query looks back on are all here."""
+        return all(side.covers(asked, self._upto) for side in self._row_sides)
+
+    def recall(self, slot: int, history: Rows | None) -> None:
+        """Rows from before the query was added; they show at the next point. None: they are all here."""
+        if history is not None:
+            for side, part in zip(self._row_sides, self._parts(history), strict=True):
+                side.recall_instants(part)
+                self._query_side.merge(side.recall(slot, part))
+        standing = self._queries[slot]
+        standing.instants_since = EVER
+        for ranking in standing.rankings.values():
             self._query_side.wait(ranking, self._upto + 1)
-        self._query_side.advance(self._upto)
+            if self.keeping is not None and self._upto > EVER:
+                self._query_side.recall(ranking, self._upto)
+        if self.keeping is None:
+            self._query_side.advance(self._upto)
 
     def register(self, slot: int, value: int) -> int:
         """A new ranking of a query: for a group value, or its only one."""
@@ -232,12 +269,22 @@ class Algorithm(ABC):
             side.note_instants(part)
             self._query_side.merge(side.insert(part, upto, flush=flush))
         self._wake(upto)
-        self._query_side.advance(upto, flush=flush)
+        self._answer(self._query_side.advance(upto, flush=flush))
         self._upto = max(self._upto, upto)
         if flush:
             self._note_flush(upto)
         for side in self._row_sides:
             side.forget(upto)
+
+    def _answer(self, spans: Spans) -> None:
+        """Answer rankings that fall short until none does, then tell row sides where the floors are."""
+        while len(spans):
+            spans = self._query_side.answer([side.search(spans) for side in self._row_sides])
+        if self.keeping is not None:
+            moved = self._query_side.floors()
+            if len(moved[0]):
+                for side in self._row_sides:
+                    side.reach(*moved)
 
     def delete(self, ids: Ints, at: int) -> Changes:
         """Rows of these ids die at position `at`: it shows at the next point, or at once where every row is one."""
@@ -250,7 +297,7 @@ class Algorithm(ABC):
         if self.is_time:
             for ranking in touched:
                 self._query_side.wait(int(ranking), at)
-        self._query_side.show_deletions(touched)
+        self._answer(self._query_side.show_deletions(touched))
         return self._query_side.changes()
 
     def _parts(self, rows: Rows) -> list[Rows]:
@@ -308,8 +355,10 @@ class Algorithm(ABC):
 
     def stats(self, slot: int) -> dict[str, int]:
         rankings = self._queries[slot].rankings.values()
+        counts = [self._query_side.counts(ranking) for ranking in rankings]
         return {
-            "evaluations": sum(self._query_side.evaluations(ranking) for ranking in rankings),
+            "evaluations": sum(count["evaluations"] for count in counts),
+            "searches": sum(count["searches"] for count in counts),
             "kept": sum(self._query_side.kept(ranking) for ranking in rankings),
             "unscored": sum(int(side.questions.wanted["unscored"][slot]) for side in self._row_sides),
             "missed": self._queries[slot].missed,
@@ -322,7 +371,9 @@ class Algorithm(ABC):
 
     def twin(self) -> Algorithm:
         """An instance with the same queries under the same numbers, and no state: what `restore` works on."""
-        twin = type(self)(is_time=self.is_time, sides=len(self._row_sides), split=self._split)
+        twin = type(self)(
+            is_time=self.is_time, hold=self.hold, sides=len(self._row_sides), split=self._split, **self._options
+        )
         twin.is_late = self.is_late
         twin._slot_count, twin._ranking_count = self._slot_count, self._ranking_count
         for slot, standing in self._queries.items():

@@ -135,6 +135,26 @@ class Hits:
 
 
 @dataclass(frozen=True, slots=True)
+class Spans:
+    """What rankings ask for that hold too little: ranking i4[s], the rest i8[s].
+
+    Wanted are the rows in (after, upto] that rank at or above the `want`-th best of those in (shared_after,
+    shared_upto], which are in every window from here on; all of them if there are fewer. Rows that are dead at
+    shared_upto never count, those that are dead at `upto` are wanted but not among the best.
+    """
+
+    ranking: NDArray[np.int32]
+    want: Ints
+    after: Ints
+    upto: Ints
+    shared_after: Ints
+    shared_upto: Ints
+
+    def __len__(self) -> int:
+        return len(self.ranking)
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """Rows of the change log: ranking i4[n], at i8[n], op i1[n], merit f8[n], rank i4[n], seq, time, id i8[n].
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.cpython.unsafe.numbers import trailing_zeros as _trailing_zeros
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,3 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def kernel(function: F) -> F:
     """Compile on first use, without the interpreter and without its lock."""
     return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function))
+
+
+# The place of the lowest bit of a word that is not zero: one instruction.
+trailing_zeros = _trailing_zeros

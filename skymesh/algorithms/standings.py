@@ -16,9 +16,12 @@ import numpy as np
 
 from .asked import ALL_ROWS, Asked, Emit, PerId
 from .carried_store import CarriedStore
-from .columns import EVER, NEVER, Changes, Hits, Ints, Objects, State
+from .columns import EVER, NEVER, Changes, Floats, Hits, Ints, Objects, Spans, State
+from .keeping import Keeping
 from .pair_table import PairTable
+from .point_kernels import point_from
 from .standings_kernels import (
+    ASK,
     CALL,
     CHANGE,
     CHANGES_FULL,
@@ -30,19 +33,25 @@ from .standings_kernels import (
     SLOTS_FULL,
     UNTOUCHED,
     advance,
+    ahead_of,
+    changed_floors,
     move_stretch,
+    refill,
     repack,
     sort_hits,
 )
 
 _ROOM_MIN = 8
+_NONE = np.empty(0, np.int64)
+NOTHING_ASKED = Spans(np.empty(0, np.int32), _NONE, _NONE, _NONE, _NONE, _NONE)
 
 
 class Standings:
     """Rankings by number: pools, points and changes of each."""
 
-    def __init__(self, *, prunes: bool) -> None:
+    def __init__(self, *, prunes: bool, keeping: Keeping | None = None) -> None:
         self._prunes = prunes
+        self._keeping = keeping  # None: row sides send everything that may ever show, and cannot be asked
         self._rankings = np.zeros(0, RANKING)
         self._pool = np.empty(0, ENTRY)
         self._used = 0  # of the pool; what lies before may have holes
@@ -54,6 +63,8 @@ class Standings:
         self._past = EVER
         self._carried = CarriedStore()
         self._waiting: dict[int, int] = {}  # ranking: position of a change that has no point of its own
+        self._asks = np.empty(0, ASK)
+        self._run_to: tuple[int, Ints, bool] = (EVER, np.empty(0, np.int64), False)  # upto, limits, flush
 
     # -- rankings ----------------------------------------------------------------------------------------------
 
@@ -65,6 +76,9 @@ class Standings:
             self._rankings = grown
         span = asked.span
         over = max(upto, span.after)
+        keeping = self._keeping if asked.k < ALL_ROWS else None
+        keep = asked.k if keeping is None else keeping.wanted(asked.k)
+        most = NEVER if keeping is None else keeping.most(asked.k)
         for name, value in {
             "live": 1,
             "k": asked.k,
@@ -92,6 +106,20 @@ class Standings:
             "wake": EVER,
             "was_shown": 0,
             "evaluations": 0,
+            "searched": self._keeping is not None,
+            "floor_merit": -np.inf,
+            "floor_at": EVER,
+            "floor_seq": EVER,
+            "told_floor": -np.inf,
+            "complete": NEVER,
+            "keep": keep,
+            "keep_min": keep,
+            "keep_max": keep if keeping is None else keeping.growth * keep,
+            "most": most,
+            "most_min": most,
+            "ahead": ahead_of(span.size, span.is_time),
+            "asked_at": EVER,
+            "asks": 0,
         }.items():
             self._rankings[name][ranking] = value
 
@@ -129,10 +157,34 @@ class Standings:
         """All points up to it are over."""
         return self._past
 
-    def advance(self, upto: int, *, flush: bool = False) -> None:
-        """Show every point up to `upto`; with `flush` also the first one at or after it, where points have a slide."""
+    def advance(self, upto: int, *, flush: bool = False) -> Spans:
+        """Show every point up to `upto`; with `flush` also the first one at or after it, where points have a slide.
+
+        Rankings that fall short stand still and ask: `answer` until nobody asks any more.
+        """
         limits = self._flush_limits(upto) if flush else np.full(len(self._rankings), upto, np.int64)
-        self._run(limits)
+        self._run_to = upto, limits, flush
+        return self._go_on()
+
+    def answer(self, hits: list[Hits]) -> Spans:
+        """What row sides found for those that asked; their answers may repeat rows that are here."""
+        self._inbox += [piece for piece in hits if len(piece)]
+        first, inbox = self._sorted_inbox()
+        taken, call = np.zeros(len(self._rankings), np.int64), self._call
+        largest = int(self._rankings["count"].max() + np.diff(first[: len(self._rankings) + 1]).max())
+        scratch, order, times = np.empty(largest, ENTRY), np.empty(largest, np.int64), np.empty(largest, np.int64)
+        while not refill(self._rankings, self._pool, first, taken, inbox, self._asks, scratch, order, times, call):
+            self._make_room(int(call["ranking"][0]), int(call["needed"][0]))
+        return self._go_on(first, taken, inbox)
+
+    def _go_on(self, first: Ints | None = None, taken: Ints | None = None, inbox: np.ndarray | None = None) -> Spans:
+        upto, limits, flush = self._run_to
+        if first is None or taken is None or inbox is None:
+            first, inbox = self._sorted_inbox()
+            taken = np.zeros(len(self._rankings), np.int64)
+        self._run(limits, first, taken, inbox)
+        if self._call["asked"][0]:
+            return self._spans()
         if flush:
             done = self._rankings["done"]
             np.maximum(done, np.where(limits > upto, limits, EVER), out=done)
@@ -140,24 +192,48 @@ class Standings:
         for ranking in [ranking for ranking in self._waiting if self._rankings["wake"][ranking] <= upto]:
             del self._waiting[ranking]
             self._rankings["wake"][ranking] = EVER
+        return NOTHING_ASKED
 
-    def show_deletions(self, touched: Ints) -> None:
+    def _spans(self) -> Spans:
+        asks = self._asks[: int(self._call["asked"][0])]
+        return Spans(
+            asks["ranking"].astype(np.int32),
+            *[asks[name].copy() for name in ("want", "after", "upto", "shared_after", "shared_upto")],
+        )
+
+    def recall(self, ranking: int, upto: int) -> None:
+        """Rows up to a position that row sides have belong to a ranking: it asks for them before its next point."""
+        record = self._rankings[ranking]
+        record["floor_merit"], record["complete"] = np.inf, upto
+        if record["slide"] > 0:
+            points = [int(record[name]) for name in ("slide", "offset", "first")]
+            record["pending_point"] = point_from(max(upto, int(record["done"])) + 1, *points)
+
+    def floors(self) -> tuple[Ints, Floats]:
+        """Rankings whose floor moved since the last call, and where it is."""
+        count = len(self._rankings)
+        ranking, floor = np.empty(count, np.int64), np.empty(count, np.float64)
+        moved = changed_floors(self._rankings, ranking, floor)
+        return ranking[:moved], floor[:moved]
+
+    def show_deletions(self, touched: Ints) -> Spans:
         """Take deletions in. Where every row is a point they show at once, at the point that is just over."""
         r, at = self._rankings, self._past
         shows = (r["is_time"] == 0) & (r["slide"] == 1) & (r["emit"] != Emit.SNAPSHOT)
         shows &= (r["first"] <= at) & (r["started"] < at) & (at <= r["ends"])
         r["pending_point"][touched[shows[touched]]] = at
-        self._run(np.full(len(r), at, np.int64))
+        return self.advance(at)
 
     def _flush_limits(self, upto: int) -> Ints:
         offset, slide = self._rankings["offset"], np.maximum(self._rankings["slide"], 1)
         covers = (self._rankings["is_time"] == 1) & (self._rankings["slide"] > 0)
         return np.where(covers, offset - ((offset - upto) // slide) * slide, upto)
 
-    def _run(self, limits: Ints) -> None:
-        first, inbox = self._sorted_inbox()
-        taken, call = np.zeros(len(self._rankings), np.int64), self._call
-        call["ranking"], call["seen"] = 0, self._seen.count
+    def _run(self, limits: Ints, first: Ints, taken: Ints, inbox: np.ndarray) -> None:
+        call = self._call
+        call["ranking"], call["seen"], call["asked"] = 0, self._seen.count, 0
+        if len(self._asks) < len(self._rankings):
+            self._asks = np.empty(len(self._rankings), ASK)
         while True:
             status = advance(
                 self._rankings,
@@ -170,6 +246,7 @@ class Standings:
                 self._seen.slots,
                 limits,
                 self._past,
+                self._asks,
                 call,
             )
             self._seen.count = int(call["seen"][0])
@@ -177,7 +254,7 @@ class Standings:
                 return
             needed = int(call["needed"][0])
             if status == POOL_FULL:
-                self._make_room(int(call["ranking"][0]))
+                self._make_room(int(call["ranking"][0]), 0)
             elif status == CHANGES_FULL:
                 grown = np.empty(2 * (int(call["filled"][0]) + needed), CHANGE)
                 grown[: len(self._changes)] = self._changes
@@ -186,7 +263,18 @@ class Standings:
                 self._slots = np.zeros(1 << (4 * needed).bit_length(), SLOT)
                 call["clock"] = 0
             else:
+                self._forget_seen()
                 self._seen.reserve(needed)
+
+    def _forget_seen(self) -> None:
+        """Drop rows that were told of and have left the window. Ids that were told of stay: they may come again."""
+        ranking, what, at = self._seen.items()
+        records = self._rankings[ranking]
+        gone = (records["per_id"] == PerId.ALL) & (records["size"] < NEVER) & (at <= self._past - records["size"])
+        if 2 * gone.sum() > len(gone):
+            self._seen = PairTable()
+            self._seen.put(ranking[~gone], what[~gone], at[~gone])
+            self._call["seen"] = self._seen.count
 
     def _sorted_inbox(self) -> tuple[Ints, np.ndarray]:
         """The hits that wait, by ranking and position."""
@@ -202,10 +290,10 @@ class Standings:
         sort_hits(hits.ranking, hits.row, hits.merit, hits.until, o.at, o.seq, o.time, o.id, first, inbox)
         return first, inbox
 
-    def _make_room(self, ranking: int) -> None:
-        """Move a ranking's entries to the end of the pool, with twice the room."""
+    def _make_room(self, ranking: int, needed: int) -> None:
+        """Move a ranking's entries to the end of the pool, with twice the room or what is needed."""
         record = self._rankings[ranking]
-        room = max(2 * int(record["room"]), _ROOM_MIN)
+        room = max(2 * int(record["room"]), _ROOM_MIN, needed)
         if self._used + room > len(self._pool):
             self._repack(room)
         move_stretch(self._pool, int(record["start"]), self._pool, self._used, int(record["count"]))
@@ -269,13 +357,16 @@ class Standings:
 
     def ids_held(self) -> Ints:
         """Every id that a ranking holds or has told of and must not tell of again."""
-        return np.union1d(self._held()["id"], self._seen.items()[1])
+        ranking, what, _ = self._seen.items()
+        return np.union1d(self._held()["id"], what[self._rankings["per_id"][ranking] != PerId.ALL])
 
     def kept(self, ranking: int) -> int:
         return int(self._rankings["count"][ranking])
 
-    def evaluations(self, ranking: int) -> int:
-        return int(self._rankings["evaluations"][ranking])
+    def counts(self, ranking: int) -> dict[str, int]:
+        """What a ranking did, for `stats`."""
+        record = self._rankings[ranking]
+        return {"evaluations": int(record["evaluations"]), "searches": int(record["asks"])}
 
     # -- state -------------------------------------------------------------------------------------------------
 
@@ -308,6 +399,9 @@ class Standings:
                 assert record["oldest"] <= entries["at"].min(), "no entry is older than the oldest"
                 assert record["newest"] >= entries["at"].max(), "no entry is newer than the newest"
                 assert record["first_death"] <= entries["until"].min(), "no entry dies before the first death"
+            floor = [float(record[name]) for name in ("floor_merit", "floor_at", "floor_seq")]
+            below = entries[entries["shown"] <= 0]
+            assert all([e["merit"], e["at"], e["seq"]] >= floor for e in below), "entries rank at or above the floor"
             ranks = np.sort(entries["shown"][entries["shown"] > 0])
             assert (ranks == np.arange(1, len(ranks) + 1)).all(), "the ranks that are shown have no gap"
             if record["prunes"]:

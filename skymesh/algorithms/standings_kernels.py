@@ -4,6 +4,10 @@ Each ranking has a pool: entries in rank order (merit, at, seq, each descending)
 come in by position, and a ranking is looked at only at points where it can differ: where a hit falls due, where an
 entry that is shown leaves its window or dies. Work grows with what changes, not with rankings x points.
 
+A pool holds every row of the window that ranks at or above its *floor* (merit, at, seq). Row sides that keep rows send
+only what reaches it; a ranking with fewer than k such rows left halts, asks, and goes on when `refill` has the answer.
+A floor of -inf means that everything is here: rankings whose row sides keep nothing never ask.
+
 Pruning (the k-skyband of pripuzic-2015, by panes): an entry is beaten by every row that ranks above it and leaves no
 earlier. Once k rows beat it, it can never show again and is dropped. Entries that are shown stay until the point that
 says so, because their leave row is due there and not before.
@@ -29,6 +33,7 @@ RANKED, ENTRIES, SNAPSHOT = int(Emit.RANKED), int(Emit.ENTRIES), int(Emit.SNAPSH
 ALL, BEST = int(PerId.ALL), int(PerId.BEST)
 
 UNTOUCHED = 2**31 - 1
+AHEAD_MAX = 2**60  # twice that and a position still fit
 
 # What a ranking asks, and where it stands.
 RANKING = np.dtype(
@@ -59,6 +64,20 @@ RANKING = np.dtype(
         ("wake", "i8"),  # deletions show no earlier; see Standings.wait
         ("was_shown", "i8"),  # whether the last ranking had rows
         ("evaluations", "i8"),
+        ("searched", "i8"),  # whether there are row sides to ask, and the next eight fields mean something
+        ("floor_merit", "f8"),
+        ("floor_at", "i8"),
+        ("floor_seq", "i8"),
+        ("told_floor", "f8"),  # the merit that row sides know
+        ("complete", "i8"),  # the floor holds up to here; what came later was not all sent
+        ("keep", "i8"),  # how many rows an ask wants, at least and at most
+        ("keep_min", "i8"),
+        ("keep_max", "i8"),
+        ("most", "i8"),  # beyond how many rows the floor rises, and that for keep_min
+        ("most_min", "i8"),
+        ("ahead", "i8"),  # how far an ask looks ahead
+        ("asked_at", "i8"),
+        ("asks", "i8"),
     ]
 )
 
@@ -94,12 +113,35 @@ CHANGE = np.dtype(
 # A slot of the table of ids of the ranking at hand: valid if its stamp is the clock's; entries before and now, or -1.
 SLOT = np.dtype([("id", "i8"), ("stamp", "i8"), ("before", "i8"), ("now", "i8")])
 
+# A ranking that fell short: see Spans.
+ASK = np.dtype(
+    [
+        ("ranking", "i8"),
+        ("want", "i8"),
+        ("after", "i8"),
+        ("upto", "i8"),
+        ("shared_after", "i8"),
+        ("shared_upto", "i8"),
+        ("complete", "i8"),  # what the answer makes of the ranking's field
+    ]
+)
+
 # The state of a call: the ranking at hand, how many changes there are, how many rows or ids need room, how many pairs
-# were seen, the clock of the slots.
-CALL = np.dtype([("ranking", "i8"), ("filled", "i8"), ("needed", "i8"), ("seen", "i8"), ("clock", "i8")])
+# were seen, the clock of the slots, how many rankings asked, and which of them is being answered.
+CALL = np.dtype(
+    [
+        ("ranking", "i8"),
+        ("filled", "i8"),
+        ("needed", "i8"),
+        ("seen", "i8"),
+        ("clock", "i8"),
+        ("asked", "i8"),
+        ("answered", "i8"),
+    ]
+)
 
 # What advance came back for.
-DONE, POOL_FULL, CHANGES_FULL, SLOTS_FULL, SEEN_FULL = 0, 1, 2, 3, 4
+DONE, POOL_FULL, CHANGES_FULL, SLOTS_FULL, SEEN_FULL, HALTED = 0, 1, 2, 3, 4, 5
 
 
 # -- hits into the inbox ---------------------------------------------------------------------------------------
@@ -191,6 +233,8 @@ def take_in(ranking: Any, pool: Any, hit: Any) -> None:
     if place > 0 and not ranks_below(hit, pool[start + place - 1]):
         end_entry(ranking, pool[start + place - 1], hit.until)
         return
+    if is_below_floor(ranking, hit):
+        return
     after, upto = pane_of(hit.at, ranking.size, ranking.slide, ranking.offset, ranking.first)
     beaten = 0
     hole = start + count
@@ -213,6 +257,30 @@ def take_in(ranking: Any, pool: Any, hit: Any) -> None:
     ranking.count = count + 1
     ranking.touched = min(ranking.touched, place)
     widen(ranking, hit)
+
+
+@kernel
+def is_below_floor(ranking: Any, hit: Any) -> bool:
+    if hit.merit != ranking.floor_merit:
+        return hit.merit < ranking.floor_merit
+    if hit.at != ranking.floor_at:
+        return hit.at < ranking.floor_at
+    return hit.seq < ranking.floor_seq
+
+
+@kernel
+def set_floor(ranking: Any, entry: Any) -> None:
+    ranking.floor_merit = entry.merit
+    ranking.floor_at = entry.at
+    ranking.floor_seq = entry.seq
+
+
+@kernel
+def drop_floor(ranking: Any) -> None:
+    """Everything is here."""
+    ranking.floor_merit = -np.inf
+    ranking.floor_at = EVER
+    ranking.floor_seq = EVER
 
 
 @kernel
@@ -288,22 +356,24 @@ def advance(
     seen: Any,
     limits: Any,
     past: int,
+    asks: Any,
     call: Any,
 ) -> int:
     """Take hits in and show every point up to limits[r]. Comes back early for room; call again to go on.
 
     rankings RANKING[n], pool ENTRY, inbox ENTRY with first i8 as from sort_hits, taken i8[n] (hits of each ranking that
-    are in), changes CHANGE, slots SLOT, seen PAIR, limits i8[n], past: all points up to it are over, call CALL[1].
+    are in), changes CHANGE, slots SLOT, seen PAIR, limits i8[n], past: all points up to it are over, asks ASK[n]: those
+    that fell short, which stand still until they are answered; call CALL[1].
     """
     for r in range(call[0].ranking, rankings.shape[0]):
         ranking = rankings[r]
         if not ranking.live:
             continue
-        if first[r] + taken[r] == first[r + 1] and next_point(ranking, past) > limits[r]:
+        if first[r] + taken[r] == first[r + 1] and next_point(ranking, past) > limits[r] <= ranking.complete:
             continue
         hits = inbox[first[r] : first[r + 1]]
-        status = advance_ranking(ranking, r, pool, hits, taken, changes, slots, seen, limits[r], past, call[0])
-        if status != DONE:
+        status = advance_ranking(ranking, r, pool, hits, taken, changes, slots, seen, limits[r], past, asks, call[0])
+        if status != DONE and status != HALTED:
             call[0].ranking = r
             return status
     call[0].ranking = 0
@@ -352,6 +422,7 @@ def advance_ranking(
     seen: Any,
     limit: int,
     past: int,
+    asks: Any,
     call: Any,
 ) -> int:
     limit = min(limit, ranking.ends)
@@ -360,6 +431,9 @@ def advance_ranking(
         p = next_point(ranking, past)
         if h < hits.shape[0]:
             p = min(p, point_of_hit(ranking, hits[h].at, past))
+        if min(p, limit) > ranking.complete:
+            ask_on(ranking, r, limit, asks, call)
+            return HALTED
         if p > limit:
             break
         ranking.pending_point = p  # coming back for room must end at this point, whatever is in by then
@@ -369,12 +443,16 @@ def advance_ranking(
             take_in(ranking, pool, hits[h])
             h += 1
             taken[r] = h
+        if falls_short(ranking, pool, p):
+            ask_more(ranking, r, p, limit, asks, call)
+            return HALTED
         status = room_to_show(ranking, changes, slots, seen, call)
         if status != DONE:
             return status
         show(ranking, r, pool, changes, slots, seen, call, p)
         ranking.pending_point = NEVER
         ranking.done = p
+        raise_floor(ranking, pool)
     while h < hits.shape[0]:
         if ranking.count == ranking.room:
             return POOL_FULL
@@ -392,11 +470,11 @@ def room_to_show(ranking: Any, changes: Any, slots: Any, seen: Any, call: Any) -
     call.needed = ranking.shown_count + top + 1
     if call.filled + call.needed > changes.shape[0]:
         return CHANGES_FULL
-    if ranking.per_id != ALL:
-        if 2 * call.needed > slots.shape[0]:
-            return SLOTS_FULL
-        if ranking.emit == ENTRIES and 2 * (call.seen + top) > seen.shape[0]:
-            return SEEN_FULL
+    if ranking.per_id != ALL and 2 * call.needed > slots.shape[0]:
+        return SLOTS_FULL
+    remembers = ranking.per_id != ALL or ranking.searched
+    if remembers and ranking.emit == ENTRIES and 2 * (call.seen + top) > seen.shape[0]:
+        return SEEN_FULL
     return DONE
 
 
@@ -410,7 +488,7 @@ def show(ranking: Any, r: int, pool: Any, changes: Any, slots: Any, seen: Any, c
     if gone or ranking.touched < ranking.k or ranking.per_id == BEST:
         filled = call.filled
         if ranking.per_id == ALL:
-            changed = show_rows(ranking, r, pool, changes, call, p, horizon)
+            changed = show_rows(ranking, r, pool, changes, seen, call, p, horizon)
         else:
             changed = show_objects(ranking, r, pool, changes, slots, seen, call, p, horizon)
         if ranking.emit == SNAPSHOT:
@@ -446,9 +524,11 @@ def forget_range(ranking: Any) -> None:
 
 
 @kernel
-def show_rows(ranking: Any, r: int, pool: Any, changes: Any, call: Any, p: int, horizon: int) -> bool:
+def show_rows(ranking: Any, r: int, pool: Any, changes: Any, seen: Any, call: Any, p: int, horizon: int) -> bool:
     """Each row is an object of its own. Packs the pool; true if the ranking changed."""
     start, k, emit = ranking.start, ranking.k, ranking.emit
+    # A row that falls below the floor is forgotten here and may come back: then only `seen` knows that it was told of.
+    remembers = emit == ENTRIES and ranking.searched
     kept = 0
     changed = False
     forget_range(ranking)
@@ -458,7 +538,7 @@ def show_rows(ranking: Any, r: int, pool: Any, changes: Any, call: Any, p: int, 
         if entry.shown > 0 and (kept >= k or not alive):
             changed = True
             if emit == ENTRIES:
-                entry.shown = -1
+                entry.shown = 0 if remembers else -1
             else:
                 tell(changes, call, r, p, LEAVE, entry, entry.shown)
                 entry.shown = 0
@@ -479,7 +559,11 @@ def show_rows(ranking: Any, r: int, pool: Any, changes: Any, call: Any, p: int, 
         entry = pool[start + i]
         if entry.shown <= 0:
             changed = True
-            if entry.shown == 0 or emit != ENTRIES:
+            if remembers:
+                if put_pair(seen, r, entry.seq, entry.at):
+                    call.seen += 1
+                    tell(changes, call, r, p, ENTER, entry, i + 1)
+            elif entry.shown == 0 or emit != ENTRIES:
                 tell(changes, call, r, p, ENTER, entry, i + 1)
         entry.shown = i + 1
     return changed
@@ -614,3 +698,254 @@ def show_snapshot(ranking: Any, r: int, pool: Any, changes: Any, call: Any, p: i
             tell(changes, call, r, p, ROW, pool[j], pool[j].shown)
             left -= 1
         j += 1
+
+
+# -- floors ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def falls_short(ranking: Any, pool: Any, p: int) -> bool:
+    """Whether rows below the floor, which are not here, may belong to the ranking at point p."""
+    if ranking.floor_merit == -np.inf:
+        return False
+    horizon = horizon_of(p, ranking.size)
+    if ranking.oldest > horizon and ranking.first_death > p:
+        return ranking.count < ranking.k
+    alive = 0
+    for j in range(ranking.start, ranking.start + ranking.count):
+        alive += pool[j].at > horizon and pool[j].until > p
+    return alive < ranking.k
+
+
+@kernel
+def ask_more(ranking: Any, r: int, p: int, limit: int, asks: Any, call: Any) -> None:
+    """Ask for the window that ends at p and what comes after it."""
+    since = p - ranking.asked_at
+    if since < ranking.size >> 2:
+        ranking.keep = min(2 * ranking.keep, ranking.keep_max)
+    elif since > ranking.size:
+        ranking.keep = max(ranking.keep >> 1, ranking.keep_min)
+    if ranking.most_min < NEVER:
+        ranking.most = ranking.keep + (ranking.most_min - ranking.keep_min) * ranking.keep // ranking.keep_min
+    ranking.asked_at = p
+    ask(ranking, r, p, p, limit, asks, call)
+
+
+@kernel
+def ask_on(ranking: Any, r: int, limit: int, asks: Any, call: Any) -> None:
+    """Ask for what comes after the last position that an answer covered."""
+    ask(ranking, r, ranking.complete + 1, ranking.complete, limit, asks, call)
+
+
+@kernel
+def ask(ranking: Any, r: int, p: int, known: int, limit: int, asks: Any, call: Any) -> None:
+    """Ask for the windows from p on, of which the pool takes in rows up to `known` at once.
+
+    An answer covers half a window, so that half of the rows before it are in all of its windows and bound it. Each ask
+    in a row looks twice as far ahead: windows that are tiny beside a batch would otherwise need one for each of them.
+    """
+    upto = min(limit, p + ranking.ahead)
+    if ranking.ahead >> 3 < ranking.size and ranking.ahead < AHEAD_MAX:
+        ranking.ahead *= 2
+    ranking.asks += 1
+    found = asks[call.asked]
+    call.asked += 1
+    found.ranking = r
+    found.want = ranking.keep
+    found.after = horizon_of(p, ranking.size)
+    found.upto = max(upto, p)
+    found.shared_after = horizon_of(found.upto, ranking.size)
+    found.shared_upto = known
+    found.complete = upto
+    if upto >= limit:
+        found.complete = NEVER
+        ranking.ahead = ahead_of(ranking.size, ranking.is_time)
+
+
+@kernel
+def ahead_of(size: int, is_time: bool) -> int:
+    """How far the first ask of a batch looks ahead: half a window, in rows at least a thousand."""
+    return size >> 1 if is_time else max(size >> 1, 1024)
+
+
+@kernel
+def raise_floor(ranking: Any, pool: Any) -> None:
+    """Forget the lowest entries once there are many more than a search asks for."""
+    if ranking.count > ranking.most:
+        ranking.count = ranking.keep
+        set_floor(ranking, pool[ranking.start + ranking.keep - 1])
+
+
+@kernel
+def changed_floors(rankings: Any, out_ranking: Any, out_floor: Any) -> int:
+    """Rankings whose floor is not what row sides know: into out_ranking i8[n], out_floor f8[n]; returns how many."""
+    count = 0
+    for r in range(rankings.shape[0]):
+        ranking = rankings[r]
+        if ranking.live and ranking.searched and ranking.floor_merit != ranking.told_floor:
+            out_ranking[count] = r
+            out_floor[count] = ranking.floor_merit
+            ranking.told_floor = ranking.floor_merit
+            count += 1
+    return count
+
+
+@kernel
+def refill(
+    rankings: Any,
+    pool: Any,
+    first: Any,
+    taken: Any,
+    inbox: Any,
+    asks: Any,
+    scratch: Any,
+    order: Any,
+    times: Any,
+    call: Any,
+) -> bool:
+    """Put answers into the pools of the rankings that asked. False if a pool lacks room: make it and call again.
+
+    inbox holds the answers by ranking, in any order. What lies beyond the positions that a pool takes in at once stays
+    there, by position, and taken i8[n] says where that begins. scratch ENTRY, order i8 and times i8 have room for
+    the largest answer and pool together.
+    """
+    for a in range(call[0].answered, call[0].asked):
+        r = asks[a].ranking
+        ranking = rankings[r]
+        call[0].answered = a
+        call[0].ranking = r
+        call[0].needed = ranking.count + first[r + 1] - first[r]
+        if ranking.room < call[0].needed:
+            return False
+        hits = inbox[first[r] : first[r + 1]]
+        found = hits.shape[0]
+        sort_order(hits, order, found, True)
+        found = cut_at_floor(ranking, hits, order, asks[a])
+        later = set_later_aside(hits, order, found, asks[a].shared_upto, scratch)
+        count = merge_pool(ranking, pool, hits, order, found - later, scratch)
+        aside = scratch[scratch.shape[0] - later :]
+        sort_order(aside, order, later, False)
+        taken[r] = hits.shape[0] - later
+        for j in range(later):
+            hits[taken[r] + j] = aside[order[j]]
+        take_over(ranking, pool, scratch, count, times)
+        ranking.complete = asks[a].complete
+    call[0].asked = 0
+    call[0].answered = 0
+    call[0].ranking = 0
+    return True
+
+
+@kernel
+def comes_before(entry: Any, other: Any, by_rank: bool) -> bool:
+    """By rank, or by position."""
+    if by_rank:
+        return ranks_below(other, entry)
+    return entry.at < other.at or (entry.at == other.at and entry.seq < other.seq)
+
+
+@kernel
+def sort_order(entries: Any, order: Any, count: int, by_rank: bool) -> None:
+    """Fill order[:count] with the places of entries, sorted. Shell's sort: no memory, and counts are small."""
+    for j in range(count):
+        order[j] = j
+    gap = 1
+    while gap < count // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for j in range(gap, count):
+            place = order[j]
+            i = j
+            while i >= gap and comes_before(entries[place], entries[order[i - gap]], by_rank):
+                order[i] = order[i - gap]
+                i -= gap
+            order[i] = place
+        gap //= 3
+
+
+@kernel
+def cut_at_floor(ranking: Any, hits: Any, order: Any, ask: Any) -> int:
+    """Set the floor to the last row that was asked for; returns how many rows rank there or above, each once."""
+    drop_floor(ranking)
+    kept = 0
+    counted = 0
+    for j in range(hits.shape[0]):
+        hit = hits[order[j]]
+        if kept > 0 and not ranks_below(hit, hits[order[kept - 1]]):
+            hits[order[kept - 1]].until = min(hits[order[kept - 1]].until, hit.until)
+            continue
+        order[kept] = order[j]
+        kept += 1
+        counted += ask.shared_after < hit.at <= ask.shared_upto and hit.until > ask.upto
+        if counted == ask.want:
+            set_floor(ranking, hit)
+            break
+    return kept
+
+
+@kernel
+def set_later_aside(hits: Any, order: Any, found: int, known: int, scratch: Any) -> int:
+    """Take hits beyond `known` out of the order and put them at the end of scratch; returns how many."""
+    later = 0
+    kept = 0
+    for j in range(found):
+        if hits[order[j]].at > known:
+            later += 1
+            scratch[scratch.shape[0] - later] = hits[order[j]]
+        else:
+            order[kept] = order[j]
+            kept += 1
+    return later
+
+
+@kernel
+def merge_pool(ranking: Any, pool: Any, hits: Any, order: Any, found: int, scratch: Any) -> int:
+    """Merge the pool's entries and an answer into scratch, in rank order; returns how many there are.
+
+    The answer has all that counts. Of the pool it needs the marks of rows that are shown, and the rows that are shown
+    and gone, since their leave is still due.
+    """
+    count = 0
+    j, end = ranking.start, ranking.start + ranking.count
+    for h in range(found):
+        hit = hits[order[h]]
+        while j < end and ranks_below(hit, pool[j]):
+            if pool[j].shown > 0:
+                scratch[count] = pool[j]
+                count += 1
+            j += 1
+        scratch[count] = hit
+        if j < end and not ranks_below(pool[j], hit):
+            scratch[count] = pool[j]
+            scratch[count].until = min(pool[j].until, hit.until)
+            j += 1
+        count += 1
+    while j < end:
+        if pool[j].shown > 0:
+            scratch[count] = pool[j]
+            count += 1
+        j += 1
+    return count
+
+
+@kernel
+def take_over(ranking: Any, pool: Any, entries: Any, count: int, times: Any) -> None:
+    """Make entries the pool, with new counts of what beats them."""
+    forget_range(ranking)
+    kept = 0
+    for j in range(count):
+        entry = entries[j]
+        if ranking.prunes:
+            times[j] = entry.at
+            after, _ = pane_of(entry.at, ranking.size, ranking.slide, ranking.offset, ranking.first)
+            beaten = 0
+            for i in range(j):
+                beaten += times[i] > after
+            entry.beaten = beaten
+            if beaten >= ranking.k and entry.shown <= 0:
+                continue
+        pool[ranking.start + kept] = entry
+        widen(ranking, entry)
+        kept += 1
+    ranking.count = kept
+    ranking.touched = 0

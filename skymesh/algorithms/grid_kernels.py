@@ -1,0 +1,439 @@
+"""Rows of a window in the cells of a grid, and which queries reach which cell.
+
+Rows stand in a ring, by *number*: 0, 1, 2 ... in the order of their window. A cell knows the number of its newest row
+and each row how far back the one before it in its cell lies. So an insert writes two words, expiry writes nothing, and
+a walk through a cell ends at the first row that is no longer held.
+
+A cell that holds rows has been *checked*: either no query reaches it, or it is *hot* and has a bit for each query that
+does. An arrival is tested against the queries of its cell only, and most cells have none (98 of 100 with a thousand
+linear queries over a million rows). Hot cells that were searched also have their rows side by side: walking
+back from row to row costs a cache miss each, and cells that are searched once are searched again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .box_kernels import bound_merit, fill_box, index_of, key_above, key_of_cell, may_pass
+from .kernel import kernel, trailing_zeros
+from .score_kernels import EUCLIDEAN, LARGEST, LINEAR, PRODUCT, PROGRAM, QUADRATIC, larger, score_block
+
+UNCHECKED, UNREACHED = -1, -2
+BACK_MAX = 2**32 - 1
+
+# A hot cell, and its rows side by side if `filled`: where they begin in the shelf, how many, room for how many.
+HOT = np.dtype([("cell", "i8"), ("start", "i8"), ("count", "i8"), ("room", "i8"), ("filled", "i8")])
+
+# What kernels come back for.
+DONE, HOT_FULL, SHELF_FULL, OUT_FULL = 0, 1, 2, 3
+
+
+class Ring(NamedTuple):
+    """Rows by number; row n is at n & mask. position i8[c] is seq in rows, time in time; at = position + shift.
+
+    seq, time, id i8[c] (time is empty without event time), back u4[c] (0: none before it), numbers f8[D, c],
+    columns i8[C, c], known b1[C, c]; until, older i8[c] where rows die (else empty): where it stops counting, and the
+    number of the row of its id before it.
+    """
+
+    position: Any
+    seq: Any
+    time: Any
+    id: Any
+    back: Any
+    numbers: Any
+    columns: Any
+    known: Any
+    until: Any
+    older: Any
+    shift: int
+    mask: int
+
+
+class Cells(NamedTuple):
+    """newest i8[cells], state i4[cells] (UNCHECKED, UNREACHED, or its hot cell), active i4[boxes] (how many checked
+    cells a box has), hot HOT[h], bits u8[h, w] (queries that reach a hot cell), free i8[h], sectors u8[s, w] (queries
+    that reach a box of the sector level), every u8[w] (queries that reach everywhere), shelf_values f8[D * p],
+    shelf_numbers i8[p], fill i8[3]: hot cells that were made, free ones, how much of the shelf is used."""
+
+    newest: Any
+    state: Any
+    active: Any
+    hot: Any
+    bits: Any
+    free: Any
+    sectors: Any
+    every: Any
+    shelf_values: Any
+    shelf_numbers: Any
+    fill: Any
+
+
+class Reaching(NamedTuple):
+    """Queries as routing knows them: programs, filter_of i8[q], stack, wanted WANTED[q], floor f8[q] (rows below it are
+    not sent), registered f8[q] (cells with a better bound have the query's bit)."""
+
+    programs: Any
+    filter_of: Any
+    stack: Any
+    wanted: Any
+    floor: Any
+    registered: Any
+
+
+# -- rows ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def link_rows(ring: Any, cells: Any, cell: Any, first_number: int, all_of_them: bool, touched: Any) -> int:
+    """Put rows first_number.. into their cells; returns how many have to be tested, with their places in touched i4[n].
+
+    cell i4[n]. Rows in cells that no query reaches are done with here.
+    """
+    count = 0
+    for i in range(cell.shape[0]):
+        number = first_number + i
+        c = cell[i]
+        before = cells.newest[c]
+        ring.back[number & ring.mask] = min(number - before, BACK_MAX) if before >= 0 else 0
+        cells.newest[c] = number
+        touched[count] = i
+        count += all_of_them or cells.state[c] != UNREACHED
+    return count
+
+
+@kernel
+def first_beyond(ring: Any, first: int, end: int, at: int) -> int:
+    """The first of rows first..end whose position lies beyond `at`, or end."""
+    if first >= end:
+        return end
+    # Where positions have no gaps this is a subtraction.
+    newest = ring.position[(end - 1) & ring.mask] + ring.shift
+    guess = end - 1 - (newest - at) + 1
+    if first < guess < end:
+        before = ring.position[(guess - 1) & ring.mask] + ring.shift
+        if before <= at < ring.position[guess & ring.mask] + ring.shift:
+            return guess
+    low, high = first, end
+    while low < high:
+        middle = (low + high) >> 1
+        if ring.position[middle & ring.mask] + ring.shift <= at:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+# -- hot cells -------------------------------------------------------------------------------------------------
+
+
+@kernel
+def set_bit(words: Any, q: int) -> None:
+    words[q >> 6] |= np.uint64(1) << np.uint64(q & 63)
+
+
+@kernel
+def clear_bit(words: Any, q: int) -> None:
+    words[q >> 6] &= ~(np.uint64(1) << np.uint64(q & 63))
+
+
+@kernel
+def has_bit(words: Any, q: int) -> bool:
+    return (words[q >> 6] >> np.uint64(q & 63)) & np.uint64(1) != np.uint64(0)
+
+
+@kernel
+def can_heat(cells: Any) -> bool:
+    return cells.fill[1] > 0 or cells.fill[0] < cells.hot.shape[0]
+
+
+@kernel
+def heat(cells: Any, cell: int) -> int:
+    """Make a cell hot, with no bits. There is room: see can_heat."""
+    if cells.fill[1] > 0:
+        cells.fill[1] -= 1
+        h = cells.free[cells.fill[1]]
+    else:
+        h = cells.fill[0]
+        cells.fill[0] += 1
+    record = cells.hot[h]
+    record.cell = cell
+    record.start = record.count = record.room = record.filled = 0
+    for w in range(cells.bits.shape[1]):
+        cells.bits[h, w] = np.uint64(0)
+    cells.state[cell] = h
+    return h
+
+
+@kernel
+def check_cell(reaching: Any, boxes: Any, cells: Any, scratch: Any, cell: int) -> bool:
+    """Find out which queries reach a cell that was empty until now. False if there is no room for a hot cell."""
+    if not can_heat(cells):
+        return False
+    key = key_of_cell(boxes, cell)
+    sector = cells.sectors[
+        index_of(boxes, boxes.sector, key_above(boxes, key, boxes.sector)) - boxes.base[boxes.sector]
+    ]
+    fill_box(boxes, 0, key, scratch.box_low, scratch.box_high)
+    h = -1
+    for w in range(sector.shape[0]):
+        word = sector[w]
+        while word != np.uint64(0):
+            q = 64 * w + trailing_zeros(word)
+            word &= word - np.uint64(1)
+            bound = bound_merit(reaching.programs, q, reaching.wanted[q].sign, boxes, scratch)
+            if bound < reaching.registered[q]:
+                continue
+            f = reaching.filter_of[q]
+            if f >= 0 and not may_pass(reaching.programs, f, scratch):
+                continue
+            if h < 0:
+                h = heat(cells, cell)
+            set_bit(cells.bits[h], q)
+    if h < 0:
+        cells.state[cell] = UNREACHED
+    count_active(boxes, cells, key, 1)
+    return True
+
+
+@kernel
+def count_active(boxes: Any, cells: Any, key: int, by: int) -> None:
+    """Note in all boxes above a cell that it was checked (1), or is not any more (-1)."""
+    for level in range(boxes.base.shape[0] - 1):
+        cells.active[index_of(boxes, level, key_above(boxes, key, level))] += by
+
+
+@kernel
+def cool_down(boxes: Any, cells: Any, first: int) -> None:
+    """Forget what is known of cells that hold no row from number `first` on, and of hot ones that no query reaches."""
+    for cell in range(cells.state.shape[0]):
+        s = cells.state[cell]
+        if s == UNCHECKED:
+            continue
+        empty = cells.newest[cell] < first
+        if s >= 0:
+            reached = False
+            for w in range(cells.bits.shape[1]):
+                reached |= cells.bits[s, w] != np.uint64(0)
+            if empty or not reached:
+                cells.free[cells.fill[1]] = s
+                cells.fill[1] += 1
+                cells.hot[s].filled = 0
+                cells.state[cell] = UNREACHED
+        if empty:
+            cells.state[cell] = UNCHECKED
+            count_active(boxes, cells, key_of_cell(boxes, cell), -1)
+
+
+# -- the shelf: rows of hot cells side by side -----------------------------------------------------------------
+
+
+@kernel
+def shelve(ring: Any, cells: Any, h: int, first: int) -> bool:
+    """Put the rows of a hot cell side by side, oldest first. False if the shelf is full."""
+    record = cells.hot[h]
+    count = 0
+    number = cells.newest[record.cell]
+    while number >= first:
+        count += 1
+        back = np.int64(ring.back[number & ring.mask])
+        if back == 0:
+            break
+        number -= back
+    room = (count + (count >> 1) + 15) & ~7
+    if cells.fill[2] + room > cells.shelf_numbers.shape[0]:
+        return False
+    record.start = cells.fill[2]
+    record.count = count
+    record.room = room
+    record.filled = 1
+    cells.fill[2] += room
+    place = count
+    number = cells.newest[record.cell]
+    while place > 0:
+        place -= 1
+        slot = number & ring.mask
+        cells.shelf_numbers[record.start + place] = number
+        for row in range(ring.numbers.shape[0]):
+            cells.shelf_values[record.start * ring.numbers.shape[0] + row * room + place] = ring.numbers[row, slot]
+        number -= np.int64(ring.back[slot])
+    return True
+
+
+@kernel
+def shelve_one(ring: Any, cells: Any, h: int, number: int, first: int) -> None:
+    """Add a new row to a hot cell that is filled; a cell that has no room is taken off the shelf instead."""
+    record = cells.hot[h]
+    height = ring.numbers.shape[0]
+    if record.count == record.room:
+        drop_front(cells, h, first, height)
+    if record.count == record.room:
+        record.filled = 0
+        return
+    cells.shelf_numbers[record.start + record.count] = number
+    for row in range(height):
+        place = record.start * height + row * record.room + record.count
+        cells.shelf_values[place] = ring.numbers[row, number & ring.mask]
+    record.count += 1
+
+
+@kernel
+def drop_front(cells: Any, h: int, first: int, height: int) -> None:
+    """Drop rows before number `first` from the front of a filled cell."""
+    record = cells.hot[h]
+    gone = 0
+    while gone < record.count and cells.shelf_numbers[record.start + gone] < first:
+        gone += 1
+    if gone == 0:
+        return
+    kept = record.count - gone
+    for i in range(kept):
+        cells.shelf_numbers[record.start + i] = cells.shelf_numbers[record.start + gone + i]
+    for row in range(height):
+        base = record.start * height + row * record.room
+        for i in range(kept):
+            cells.shelf_values[base + i] = cells.shelf_values[base + gone + i]
+    record.count = kept
+
+
+@kernel
+def tidy_shelf(cells: Any, height: int, first: int, values: Any, numbers: Any) -> None:
+    """Move filled cells to a new shelf, end to end, without rows before number `first`, with room to grow by half."""
+    used = 0
+    for h in range(cells.fill[0]):
+        record = cells.hot[h]
+        if not record.filled:
+            continue
+        drop_front(cells, h, first, height)
+        room = (record.count + (record.count >> 1) + 15) & ~7
+        for i in range(record.count):
+            numbers[used + i] = cells.shelf_numbers[record.start + i]
+        for row in range(height):
+            source, target = record.start * height + row * record.room, used * height + row * room
+            for i in range(record.count):
+                values[target + i] = cells.shelf_values[source + i]
+        record.start = used
+        record.room = room
+        used += room
+    cells.fill[2] = used
+
+
+# -- tests -----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def score_row(programs: Any, p: int, x: Any) -> float:
+    """The score of one row, for known shapes: the same steps as the block kernel. x f8[D]."""
+    shape = programs.shape[p]
+    total = 0.0
+    first = programs.term_first[p]
+    for t in range(first, programs.term_last[p]):
+        w, c, value = programs.term_weight[t], programs.term_constant[t], x[programs.term_row[t]]
+        if shape == LINEAR:
+            term = w * value
+        elif shape == PRODUCT:
+            term = c + value
+        elif shape == QUADRATIC:
+            term = w * (value * value)
+        elif shape == EUCLIDEAN:
+            term = w * ((value - c) * (value - c))
+        else:
+            term = w * abs(value - c)
+        if t == first:
+            total = term
+        elif shape == PRODUCT:
+            total = total * term
+        elif shape == LARGEST:
+            total = larger(total, term)
+        else:
+            total = total + term
+    return np.sqrt(total) if shape == EUCLIDEAN else total
+
+
+@kernel
+def passes(reaching: Any, q: int, numbers: Any, columns: Any, known: Any, place: int, at: int, seq: int) -> bool:
+    """Whether a row counts for a query: its time and its filter."""
+    query = reaching.wanted[q]
+    if seq < query.since or at <= query.after or at > query.until:
+        return False
+    f = reaching.filter_of[q]
+    if f < 0:
+        return True
+    score_block(reaching.programs, f, numbers, columns, known, place, 1, reaching.stack)
+    return reaching.stack[0, 0] != 0.0
+
+
+@kernel
+def merit_of_row(reaching: Any, q: int, numbers: Any, columns: Any, known: Any, place: int, x: Any) -> float:
+    """x f8[D] holds the row's numbers."""
+    if reaching.programs.shape[q] != PROGRAM:
+        return reaching.wanted[q].sign * score_row(reaching.programs, q, x)
+    score_block(reaching.programs, q, numbers, columns, known, place, 1, reaching.stack)
+    return reaching.wanted[q].sign * reaching.stack[0, 0]
+
+
+@kernel
+def test_rows(
+    reaching: Any,
+    boxes: Any,
+    cells: Any,
+    ring: Any,
+    scratch: Any,
+    cell: Any,
+    touched: Any,
+    count: int,
+    first_number: int,
+    first: int,
+    x: Any,
+    out_ranking: Any,
+    out_row: Any,
+    out_merit: Any,
+    cursor: Any,
+) -> int:
+    """Rows that reach a query's floor, into out_ranking i4, out_row i4, out_merit f8.
+
+    touched i4: places of the rows to test in cell i4[n], `count` of them; row i has number first_number + i. cursor
+    i8[2]: the row at hand and how many hits there are. Comes back for room; call again to go on.
+    """
+    words = cells.every.shape[0]
+    for j in range(cursor[0], count):
+        cursor[0] = j
+        if cursor[1] + 64 * words > out_ranking.shape[0]:
+            return OUT_FULL
+        i = touched[j]
+        if cells.state[cell[i]] == UNCHECKED and not check_cell(reaching, boxes, cells, scratch, cell[i]):
+            return HOT_FULL
+        number = first_number + i
+        slot = number & ring.mask
+        h = cells.state[cell[i]]
+        if h >= 0 and cells.hot[h].filled:
+            shelve_one(ring, cells, h, number, first)
+        for row in range(x.shape[0]):
+            x[row] = ring.numbers[row, slot]
+        at, seq = ring.position[slot] + ring.shift, ring.seq[slot]
+        fill = cursor[1]
+        for w in range(words):
+            word = cells.every[w]
+            if h >= 0:
+                word |= cells.bits[h, w]
+            while word != np.uint64(0):
+                q = 64 * w + trailing_zeros(word)
+                word &= word - np.uint64(1)
+                merit = merit_of_row(reaching, q, ring.numbers, ring.columns, ring.known, slot, x)
+                query = reaching.wanted[q]
+                if merit < reaching.floor[q]:
+                    continue
+                if not passes(reaching, q, ring.numbers, ring.columns, ring.known, slot, at, seq):
+                    continue
+                if not np.isfinite(merit):
+                    query.unscored += 1
+                elif merit > query.bound:
+                    out_ranking[fill] = query.ranking
+                    out_row[fill] = i
+                    out_merit[fill] = merit
+                    fill += 1
+        cursor[1] = fill
+    cursor[0] = count
+    return DONE
