@@ -7,7 +7,7 @@ microseconds apart from 0, so every window comes and goes many times within fift
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -80,6 +80,8 @@ class Features:
     kinds: tuple[str, ...] = ("topk",)
     per_id: tuple[str, ...] = ("all",)
     deletes: bool = False
+    landmarks: bool = True
+    groups: bool = True
 
 
 SCORES = (
@@ -93,6 +95,18 @@ SCORES = (
     "log(x)",
     "sqrt(x - 1)",
     "1 / y",
+    "sqrt(abs(x - 0.3)) - y * (1 - y)",
+    "(1 + x) * (2 + y)",
+    "x * x - 2 * (y * y)",
+    "sqrt((x - 1) ** 2 + 2 * (y - 2) ** 2)",
+    "max(abs(x - 2), 3 * abs(y - 1))",
+)
+# Unknown, wide, narrower than the values, and beside them: what lies outside is ranked all the same.
+DOMAINS: tuple[dict[str, Any], ...] = (
+    {"x": {}, "y": {}},
+    {"x": {"domain": [0, 4], "intervals": 4}, "y": {"domain": [0, 3], "intervals": 3}},
+    {"x": {"domain": [1, 2.5], "intervals": 3}, "y": {}},
+    {"x": {"domain": [-9, -8], "intervals": 2}, "y": {"domain": [2, 2]}},
 )
 FILTERS = (
     None,
@@ -139,7 +153,8 @@ def query_specs(
 ) -> sm.queries.AnyQuery:
     is_time = draw(st.booleans())
     per_id = draw(st.sampled_from(features.per_id))
-    window = draw(windows(is_time=is_time, landmarks=per_id != "latest" and not features.deletes and not starts))
+    landmarks = features.landmarks and per_id != "latest" and not features.deletes and not starts
+    window = draw(windows(is_time=is_time, landmarks=landmarks))
     emit = draw(st.sampled_from(["changes", "changes", "ranked", "entries", "snapshot"]))
     if emit == "snapshot" and is_time and "slide" not in window and "tumbling" not in window:
         emit = "ranked"
@@ -154,7 +169,7 @@ def query_specs(
         "algorithm": algorithm,
         "start": "window" if starts and draw(st.booleans()) else "now",
     }
-    if draw(st.integers(0, 3)) == 0:
+    if features.groups and draw(st.integers(0, 3)) == 0:
         fields["group_by"] = "venue"
         fields["max_groups"] = draw(st.integers(1, 3))
     if draw(st.integers(0, 4)) == 0:
@@ -193,14 +208,14 @@ def row_lists(draw: st.DrawFn, size: int) -> list[tuple[int, float, float, str |
 @st.composite
 def scenarios(draw: st.DrawFn, algorithm: str, features: Features) -> Scenario:
     deletes = features.deletes and draw(st.booleans())
-    served = Features(features.kinds, features.per_id, deletes)
+    served = replace(features, deletes=deletes)
     stream = sm.Stream(
         id="id",
         time="t",
         lateness=draw(st.sampled_from([0, 0, 2, 6])) * US,
         keep={"time": 20 * US, "count": 20},
         deletes=deletes,
-        attributes=["x", "y"],
+        attributes=draw(st.sampled_from(DOMAINS)),
         columns=["venue"],
     )
     queries = [draw(query_specs(f"q{i}", algorithm, served)) for i in range(draw(st.integers(1, 3)))]

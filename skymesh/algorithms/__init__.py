@@ -7,7 +7,11 @@ all share; `sa` and `scan` are algorithms; `oracle` recomputes everything from a
 from .base import Algorithm, RowSide
 from .sa import StrictSkyband
 from .scan import Scan
+from .sma import SkybandMonitoring
+from .tma import TopMonitoring
 
-ALGORITHMS: dict[str, type[Algorithm]] = {algorithm.name: algorithm for algorithm in (StrictSkyband, Scan)}
+ALGORITHMS: dict[str, type[Algorithm]] = {
+    algorithm.name: algorithm for algorithm in (TopMonitoring, SkybandMonitoring, StrictSkyband, Scan)
+}
 
-__all__ = ["ALGORITHMS", "Algorithm", "RowSide", "Scan", "StrictSkyband"]
+__all__ = ["ALGORITHMS", "Algorithm", "RowSide", "Scan", "SkybandMonitoring", "StrictSkyband", "TopMonitoring"]

@@ -20,6 +20,10 @@ from skymesh.algorithms.columns import Rows
 from tests.scenarios import Features, Scenario, run_against_oracle, scenarios
 
 FEATURES = {
+    "tma": Features(
+        kinds=("topk", "topk", "threshold"), per_id=("all", "latest"), deletes=True, landmarks=False, groups=False
+    ),
+    "sma": Features(kinds=("topk", "topk", "threshold"), landmarks=False, groups=False),
     "sa": Features(kinds=("topk", "topk", "threshold")),
     "scan": Features(kinds=("topk", "topk", "threshold"), per_id=("all", "latest", "best"), deletes=True),
 }
@@ -39,8 +43,8 @@ class SplitEngine(Engine):
         self._sides, self._random, self._by_id = sides, np.random.default_rng(seed), by_id
         super().__init__(queries)
 
-    def _make_algorithm(self, kind: type[Algorithm], is_time: bool) -> Algorithm:
-        return kind(is_time=is_time, sides=self._sides, split=self._split)
+    def _make_algorithm(self, kind: type[Algorithm], **options: Any) -> Algorithm:
+        return kind(sides=self._sides, split=self._split, **options)
 
     def _split(self, rows: Rows) -> np.ndarray:
         if self._by_id:
