@@ -97,7 +97,6 @@ class Grid(RowSide):
         self._ring = RowRing(is_time=is_time, has_time=has_time, has_links=has_links)
         self._floor = np.full(64, np.inf)
         self._registered = np.full(64, np.inf)
-        self._rises = np.zeros(64, np.int64)
         self._slot_of = np.zeros(64, np.int64)  # ranking: slot
         self._used = np.zeros(len(self._domains), np.int64)  # how many queries score by an attribute
         self._complete_after = EVER  # all rows beyond it that arrived are here
@@ -118,13 +117,11 @@ class Grid(RowSide):
         if slot >= len(self._floor):
             self._floor = _grown(self._floor, slot + 1, np.inf)
             self._registered = _grown(self._registered, slot + 1, np.inf)
-            self._rises = _grown(self._rises, slot + 1, 0)
             self._stale = True
         used = _attributes_used(asked, len(self._used))
         unknown = [row for row in used if self._used[row] == 0 and self._domains[row] is not None]
         self._used[used] += 1
         self._stale |= bool(unknown) or self._wanted_rows() > self._built_for
-        self._rises[slot] = 0
         self._registered[slot] = np.inf
         # A threshold query takes all rows beyond its bound from the start; rankings ask, and then tell their floor.
         self._set_floors(np.array([slot]), np.array([asked.bound if asked.k >= ALL_ROWS else np.inf]))
@@ -384,7 +381,6 @@ class Grid(RowSide):
                 self._scratch,
                 slots,
                 floors,
-                self._rises,
                 self._opened,
                 cursor,
             )
@@ -453,7 +449,6 @@ class Grid(RowSide):
         self._ring.restore(state["ring"])
         self._floor = state["floor"].copy()
         self._registered = np.full(len(self._floor), np.inf)
-        self._rises = np.zeros(len(self._floor), np.int64)
         self._complete_after = state["complete_after"]
         self._domains = list(state["domains"])
         self._stale = True

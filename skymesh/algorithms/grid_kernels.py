@@ -431,16 +431,20 @@ def tidy_shelf(cells: Any, height: int, first: int, values: Any, numbers: Any) -
 
 
 @kernel
-def score_row(programs: Any, p: int, x: Any) -> float:
-    """The score of one row, for known shapes: the same steps as the block kernel. x f8[D]."""
-    shape = programs.shape[p]
+def score_terms(shape: int, rows: Any, weights: Any, constants: Any, first: int, last: int, x: Any) -> float:
+    """The score of one row, for known shapes: the same steps as the block kernel. x f8[D], terms first..last.
+
+    Takes the arrays of Programs one by one: handing the whole tuple down costs more than the score does.
+    """
     total = 0.0
-    first = programs.term_first[p]
-    for t in range(first, programs.term_last[p]):
-        w, c, value = programs.term_weight[t], programs.term_constant[t], x[programs.term_row[t]]
-        if shape == LINEAR:
-            term = w * value
-        elif shape == PRODUCT:
+    if shape == LINEAR:
+        total = weights[first] * x[rows[first]]
+        for t in range(first + 1, last):
+            total = total + weights[t] * x[rows[t]]
+        return total
+    for t in range(first, last):
+        w, c, value = weights[t], constants[t], x[rows[t]]
+        if shape == PRODUCT:
             term = c + value
         elif shape == QUADRATIC:
             term = w * (value * value)
@@ -473,12 +477,10 @@ def passes(reaching: Any, q: int, numbers: Any, columns: Any, known: Any, place:
 
 
 @kernel
-def merit_of_row(reaching: Any, q: int, numbers: Any, columns: Any, known: Any, place: int, x: Any) -> float:
-    """x f8[D] holds the row's numbers."""
-    if reaching.programs.shape[q] != PROGRAM:
-        return reaching.wanted[q].sign * score_row(reaching.programs, q, x)
+def score_program(reaching: Any, q: int, numbers: Any, columns: Any, known: Any, place: int) -> float:
+    """The score of one row by the interpreter."""
     score_block(reaching.programs, q, numbers, columns, known, place, 1, reaching.stack)
-    return reaching.wanted[q].sign * reaching.stack[0, 0]
+    return reaching.stack[0, 0]
 
 
 @kernel
@@ -503,6 +505,8 @@ def test_rows(
     i8[2]: the row at hand and how many hits there are. Comes back for room; call again to go on.
     """
     words = cells.every.shape[0]
+    programs = reaching.programs
+    term_row, term_weight, term_constant = programs.term_row, programs.term_weight, programs.term_constant
     for j in range(cursor[0], count):
         cursor[0] = j
         if cursor[1] + 64 * words > out.number.shape[0]:
@@ -526,8 +530,13 @@ def test_rows(
             while word != np.uint64(0):
                 q = 64 * w + trailing_zeros(word)
                 word &= word - np.uint64(1)
-                merit = merit_of_row(reaching, q, ring.numbers, ring.columns, ring.known, slot, x)
                 query = reaching.wanted[q]
+                shape = programs.shape[q]
+                if shape != PROGRAM:
+                    begin, past = programs.term_first[q], programs.term_last[q]
+                    merit = query.sign * score_terms(shape, term_row, term_weight, term_constant, begin, past, x)
+                else:
+                    merit = query.sign * score_program(reaching, q, ring.numbers, ring.columns, ring.known, slot)
                 if merit < reaching.floor[q]:
                     continue
                 if not passes(reaching, q, ring.numbers, ring.columns, ring.known, slot, at, seq):
@@ -564,6 +573,7 @@ def tell_ends(
     cursor i8[2]: which of the numbers is at hand, and how many are in out.
     """
     words = cells.every.shape[0]
+    programs = reaching.programs
     for j in range(cursor[0], numbers.shape[0]):
         cursor[0] = j
         if cursor[1] + 64 * words > out.number.shape[0]:
@@ -585,7 +595,14 @@ def tell_ends(
                 until = end_of(ring, number, query.per_id == latest, query.since)
                 if until >= NEVER:
                     continue
-                merit = merit_of_row(reaching, q, ring.numbers, ring.columns, ring.known, slot, x)
+                shape = programs.shape[q]
+                if shape != PROGRAM:
+                    begin, past = programs.term_first[q], programs.term_last[q]
+                    merit = query.sign * score_terms(
+                        shape, programs.term_row, programs.term_weight, programs.term_constant, begin, past, x
+                    )
+                else:
+                    merit = query.sign * score_program(reaching, q, ring.numbers, ring.columns, ring.known, slot)
                 if not merit >= reaching.floor[q] or not merit > query.bound or not np.isfinite(merit):
                     continue
                 if not passes(reaching, q, ring.numbers, ring.columns, ring.known, slot, at, seq):

@@ -35,7 +35,6 @@ from .kernel import kernel
 from .score_kernels import BLOCK, score_block
 
 LATEST = int(PerId.LATEST)
-RISES_MAX = 16
 _LEVEL_SHIFT = 56
 _KEY_MASK = (1 << 56) - 1
 
@@ -451,12 +450,12 @@ def withdraw(cells: Any, q: int) -> None:
 
 @kernel
 def move_floors(
-    reaching: Any, boxes: Any, cells: Any, scratch: Any, slots: Any, floors: Any, rises: Any, opened: Any, cursor: Any
+    reaching: Any, boxes: Any, cells: Any, scratch: Any, slots: Any, floors: Any, opened: Any, cursor: Any
 ) -> int:
     """Set the floors of queries: slots i8[n], floors f8[n]. cursor i8[1]: the one at hand. Comes back for room.
 
-    A floor that falls gives bits to more cells at once. One that rises leaves bits behind, which cost a test now and
-    then; they are taken back after RISES_MAX rises. rises i8[q].
+    A floor that falls gives bits to more cells, one that rises takes them back. That costs what a few hundred tests do,
+    and floors rise once in many cycles: leaving the bits made arrivals 20 times dearer while a window filled.
     """
     for i in range(cursor[0], slots.shape[0]):
         cursor[0] = i
@@ -474,11 +473,7 @@ def move_floors(
             status = register(reaching, boxes, cells, scratch, q, opened)
             if status != DONE:
                 return status
-            rises[q] = 0
         elif floor > reaching.registered[q]:
-            rises[q] += 1
-            if rises[q] >= RISES_MAX:
-                shrink(reaching, boxes, cells, scratch, q)
-                rises[q] = 0
+            shrink(reaching, boxes, cells, scratch, q)
     cursor[0] = slots.shape[0]
     return DONE
