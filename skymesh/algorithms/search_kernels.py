@@ -29,9 +29,11 @@ from .grid_kernels import (
     passes,
     set_bit,
     shelve,
+    take_back,
 )
 from .columns import NEVER
 from .kernel import kernel
+from .probe_kernels import set_probe
 from .score_kernels import BLOCK, score_block
 
 LATEST = int(PerId.LATEST)
@@ -255,7 +257,7 @@ def search_one(
             if status != DONE:
                 return status, begin
             cursor[2] += 1
-            h = cells.state[cell]
+            h = cells.home[cell].state
             if h >= 0:
                 fill, held = look_through(
                     reaching, cells, ring, asks, a, h, low, high, shared_low, shared_high, opened, held, out, fill
@@ -277,13 +279,13 @@ def search_one(
 @kernel
 def make_ready(ring: Any, cells: Any, cell: int, first: int) -> int:
     """See that the rows of a cell lie side by side, if it has any."""
-    if cells.newest[cell] < first:
+    if cells.home[cell].newest < first:
         return DONE
-    if cells.state[cell] == UNREACHED:
+    if cells.home[cell].state == UNREACHED:
         if not can_heat(cells):
             return HOT_FULL
         heat(cells, cell)
-    h = cells.state[cell]
+    h = cells.home[cell].state
     if h >= 0 and not cells.hot[h].filled and not shelve(ring, cells, h, first):
         return SHELF_FULL
     return DONE
@@ -342,9 +344,8 @@ def look_through(
             if judged:
                 # A filter overwrites the stack, and with it the scores of the block.
                 score = reaching.stack[0, 0]
-                counts = passes(
-                    reaching, q, ring.numbers, ring.columns, ring.known, slot, ring.position[slot] + ring.shift, ring.seq[slot]
-                )
+                counts = ring.seq[slot] >= query.since
+                counts = counts and (reaching.filter_of[q] < 0 or passes(reaching, q, ring, slot))
                 reaching.stack[0, 0] = score
                 if not counts:
                     continue
@@ -405,12 +406,12 @@ def register(reaching: Any, boxes: Any, cells: Any, scratch: Any, q: int, opened
         if level == boxes.sector:
             set_bit(cells.sectors[index - boxes.base[level]], q)
         if level == 0:
-            if cells.state[index] == UNREACHED:
+            if cells.home[index].state == UNREACHED:
                 if not can_heat(cells):
                     return HOT_FULL
                 heat(cells, index)
-            if cells.state[index] >= 0:
-                set_bit(cells.bits[cells.state[index]], q)
+            if cells.home[index].state >= 0:
+                set_bit(cells.bits[cells.home[index].state], q)
             continue
         if size + 2 > opened.box.shape[0]:
             return HEAP_FULL
@@ -434,7 +435,7 @@ def shrink(reaching: Any, boxes: Any, cells: Any, scratch: Any, q: int) -> None:
         if has_bit(cells.bits[h], q):
             key = key_of_cell(boxes, cells.hot[h].cell)
             if bound_of_box(reaching.programs, q, f, sign, boxes, 0, key, tabled, floor, scratch) < floor:
-                clear_bit(cells.bits[h], q)
+                take_back(cells, h, q)
     reaching.registered[q] = floor
 
 
@@ -442,7 +443,8 @@ def shrink(reaching: Any, boxes: Any, cells: Any, scratch: Any, q: int) -> None:
 def withdraw(cells: Any, q: int) -> None:
     """Take the bit of query q from everything."""
     for h in range(cells.fill[0]):
-        clear_bit(cells.bits[h], q)
+        if has_bit(cells.bits[h], q):
+            take_back(cells, h, q)
     for s in range(cells.sectors.shape[0]):
         clear_bit(cells.sectors[s], q)
     clear_bit(cells.every, q)
@@ -450,9 +452,17 @@ def withdraw(cells: Any, q: int) -> None:
 
 @kernel
 def move_floors(
-    reaching: Any, boxes: Any, cells: Any, scratch: Any, slots: Any, floors: Any, opened: Any, cursor: Any
+    reaching: Any,
+    boxes: Any,
+    cells: Any,
+    scratch: Any,
+    height: int,
+    slots: Any,
+    floors: Any,
+    opened: Any,
+    cursor: Any,
 ) -> int:
-    """Set the floors of queries: slots i8[n], floors f8[n]. cursor i8[1]: the one at hand. Comes back for room.
+    """Set the floors of queries: slots i8[n], floors f8[n]; rows have `height` numbers. cursor i8[1]: the one at hand. Comes back for room.
 
     A floor that falls gives bits to more cells, one that rises takes them back. That costs what a few hundred tests do,
     and floors rise once in many cycles: leaving the bits made arrivals 20 times dearer while a window filled.
@@ -462,6 +472,7 @@ def move_floors(
         q = slots[i]
         floor = floors[i]
         reaching.floor[q] = floor
+        set_probe(reaching, boxes, q, height)
         if floor == -np.inf and reaching.filter_of[q] < 0:
             set_bit(cells.every, q)
             reaching.registered[q] = floor

@@ -504,7 +504,11 @@ def show(ranking: Any, r: int, pool: Any, changes: Any, slots: Any, seen: Any, c
     """The ranking at point p, told against the one before."""
     ranking.evaluations += 1
     horizon = horizon_of(p, ranking.size)
-    gone = ranking.oldest <= horizon or ranking.first_death <= p
+    if ranking.searched:
+        # Rows that are gone without having been shown may stay for a while: most cycles would find one and look at all.
+        gone = ranking.expiry_point <= p or ranking.count > ranking.most
+    else:
+        gone = ranking.oldest <= horizon or ranking.first_death <= p
     every_point = ranking.emit == SNAPSHOT and not ranking.is_time
     if gone or ranking.touched < ranking.k or ranking.per_id == BEST:
         filled = call.filled
@@ -729,9 +733,9 @@ def falls_short(ranking: Any, pool: Any, p: int) -> bool:
     """Whether rows below the floor, which are not here, may belong to the ranking at point p."""
     if ranking.floor_merit == -np.inf:
         return False
+    if ranking.expiry_point > p and ranking.shown_count >= ranking.k and ranking.oldest > EVER:
+        return False  # what was shown is all there
     horizon = horizon_of(p, ranking.size)
-    if ranking.oldest > horizon and ranking.first_death > p:
-        return ranking.count < ranking.k
     alive = 0
     for j in range(ranking.start, ranking.start + ranking.count):
         alive += pool[j].at > horizon and pool[j].until > p and not is_below_floor(ranking, pool[j])
