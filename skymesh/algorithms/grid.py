@@ -359,8 +359,7 @@ class Grid(RowSide):
         self._built_for = self._wanted_rows()
         self._boxes, scratch = build(axes, rows, intervals_for(axes, self._built_for), least, most)
         programs, _, stack = self.questions.programs()
-        terms = int((programs.term_last - programs.term_first).max(initial=1))
-        self._scratch = scratch_with(scratch, terms, len(stack))
+        self._scratch = scratch_with(scratch, len(stack))
         width = len(ring.arrays.numbers) * (2 if np.isin(programs.shape, _SQUARES).any() else 1)
         self._features, self._probe = np.empty(width), np.empty((len(self._floor), width + 1))
         self._cells = _cells(self._boxes, len(self._floor))
@@ -393,7 +392,7 @@ class Grid(RowSide):
         if self._stale:
             self._floor[slots] = floors
             return
-        self._fit_scratch()
+        self._scratch = scratch_with(self._scratch, len(self.questions.programs()[2]))
         cursor = np.zeros(1, np.int64)
         while True:
             status = move_floors(
@@ -410,11 +409,6 @@ class Grid(RowSide):
             if status == DONE:
                 return
             self._make_room(status, 0)
-
-    def _fit_scratch(self) -> None:
-        programs, _, stack = self.questions.programs()
-        terms = int((programs.term_last - programs.term_first).max(initial=1))
-        self._scratch = scratch_with(self._scratch, terms, len(stack))
 
     def _reaching(self) -> Reaching:
         return Reaching(*self.questions.programs(), self.questions.wanted, self._floor, self._registered, self._probe)

@@ -332,7 +332,7 @@ def check_cell(reaching: Any, boxes: Any, cells: Any, scratch: Any, cell: int) -
         return False
     key = key_of_cell(boxes, cell)
     sector = cells.sectors[
-        index_of(boxes, boxes.sector, key_above(boxes, key, boxes.sector)) - boxes.base[boxes.sector]
+        index_of(boxes.base, boxes.stride, boxes.sector, key_above(boxes, key, boxes.sector)) - boxes.base[boxes.sector]
     ]
     fill_box(boxes, 0, key, scratch.box_low, scratch.box_high)
     h = -1
@@ -369,7 +369,7 @@ def settle(boxes: Any, cells: Any, first: int) -> None:
 def count_active(boxes: Any, cells: Any, key: int, by: int) -> None:
     """Note in all boxes above a cell that it was checked (1), or is not any more (-1)."""
     for level in range(boxes.base.shape[0] - 1):
-        cells.active[index_of(boxes, level, key_above(boxes, key, level))] += by
+        cells.active[index_of(boxes.base, boxes.stride, level, key_above(boxes, key, level))] += by
 
 
 @kernel

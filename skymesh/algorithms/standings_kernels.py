@@ -745,10 +745,10 @@ def falls_short(ranking: Any, pool: Any, p: int) -> bool:
 @kernel
 def ask_more(ranking: Any, r: int, p: int, limit: int, asks: Any, call: Any) -> None:
     """Ask for the window that ends at p and what comes after it."""
-    since = p - ranking.asked_at
-    if since < ranking.size >> 2:
-        ranking.keep = min(2 * ranking.keep, ranking.keep_max)
-    elif since > ranking.size:
+    windows = (p - ranking.asked_at) // ranking.size
+    if windows < 2:
+        ranking.keep = min(4 * ranking.keep, ranking.keep_max)
+    elif windows > 8:
         ranking.keep = max(ranking.keep >> 1, ranking.keep_min)
     if ranking.most_min < NEVER:
         ranking.most = ranking.keep + (ranking.most_min - ranking.keep_min) * ranking.keep // ranking.keep_min
