@@ -7,7 +7,7 @@ microseconds apart from 0, so every window comes and goes many times within fift
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -80,6 +80,8 @@ class Features:
     kinds: tuple[str, ...] = ("topk",)
     per_id: tuple[str, ...] = ("all",)
     deletes: bool = False
+    landmarks: bool = True
+    groups: bool = True
 
 
 SCORES = (
@@ -139,7 +141,8 @@ def query_specs(
 ) -> sm.queries.AnyQuery:
     is_time = draw(st.booleans())
     per_id = draw(st.sampled_from(features.per_id))
-    window = draw(windows(is_time=is_time, landmarks=per_id != "latest" and not features.deletes and not starts))
+    landmarks = features.landmarks and per_id != "latest" and not features.deletes and not starts
+    window = draw(windows(is_time=is_time, landmarks=landmarks))
     emit = draw(st.sampled_from(["changes", "changes", "ranked", "entries", "snapshot"]))
     if emit == "snapshot" and is_time and "slide" not in window and "tumbling" not in window:
         emit = "ranked"
@@ -154,7 +157,7 @@ def query_specs(
         "algorithm": algorithm,
         "start": "window" if starts and draw(st.booleans()) else "now",
     }
-    if draw(st.integers(0, 3)) == 0:
+    if features.groups and draw(st.integers(0, 3)) == 0:
         fields["group_by"] = "venue"
         fields["max_groups"] = draw(st.integers(1, 3))
     if draw(st.integers(0, 4)) == 0:
@@ -193,7 +196,7 @@ def row_lists(draw: st.DrawFn, size: int) -> list[tuple[int, float, float, str |
 @st.composite
 def scenarios(draw: st.DrawFn, algorithm: str, features: Features) -> Scenario:
     deletes = features.deletes and draw(st.booleans())
-    served = Features(features.kinds, features.per_id, deletes)
+    served = replace(features, deletes=deletes)
     stream = sm.Stream(
         id="id",
         time="t",

@@ -1,13 +1,14 @@
 """One file an algorithm, the kernels beside the policy that uses them, and the oracle.
 
 `base` has the contract and composes an algorithm from a row side and a query side; `standings` is the query side that
-all share; `sa` and `scan` are algorithms; `oracle` recomputes everything from all rows and is what the tests believe.
+all share; `sa`, `tsl` and `scan` are algorithms; `oracle` recomputes everything from all rows and is what the tests believe.
 """
 
 from .base import Algorithm, RowSide
 from .sa import StrictSkyband
 from .scan import Scan
+from .tsl import SortedLists
 
-ALGORITHMS: dict[str, type[Algorithm]] = {algorithm.name: algorithm for algorithm in (StrictSkyband, Scan)}
+ALGORITHMS: dict[str, type[Algorithm]] = {algorithm.name: algorithm for algorithm in (StrictSkyband, SortedLists, Scan)}
 
-__all__ = ["ALGORITHMS", "Algorithm", "RowSide", "Scan", "StrictSkyband"]
+__all__ = ["ALGORITHMS", "Algorithm", "RowSide", "Scan", "SortedLists", "StrictSkyband"]

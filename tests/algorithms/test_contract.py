@@ -22,7 +22,9 @@ from tests.scenarios import Features, Scenario, run_against_oracle, scenarios
 FEATURES = {
     "sa": Features(kinds=("topk", "topk", "threshold")),
     "scan": Features(kinds=("topk", "topk", "threshold"), per_id=("all", "latest", "best"), deletes=True),
+    "tsl": Features(kinds=("topk", "topk", "threshold"), landmarks=False, groups=False),
 }
+SPLIT = [name for name in FEATURES if ALGORITHMS[name].splits]
 TESTS_PER_ALGORITHM = 3
 CASES = int(os.environ.get("SKYMESH_CASES", "600"))
 EACH = settings(max_examples=max(1, CASES // (TESTS_PER_ALGORITHM * len(FEATURES))))
@@ -73,7 +75,7 @@ def test_rankings_match_recomputation_at_every_point(name, data):
     run_against_oracle(scenario, engine_for(scenario))
 
 
-@pytest.mark.parametrize("name", FEATURES)
+@pytest.mark.parametrize("name", SPLIT)
 @EACH
 @given(data=st.data(), sides=st.integers(2, 4), seed=st.integers(0, 9))
 def test_rankings_match_with_rows_on_several_sides(name, data, sides, seed):
@@ -114,5 +116,5 @@ def test_what_is_not_served_is_refused_by_name_and_reason(name, asked, declared,
 def test_an_unknown_algorithm_is_refused_with_the_known_ones():
     stream = sm.Stream(id="id", attributes=["x"])
     query = sm.TopK(name="q", stream="s", k=1, score="x", window={"count": 5}, algorithm="scam")
-    with pytest.raises(sm.QueryError, match=r"no algorithm 'scam'; did you mean scan\? there are auto, sa, scan"):
+    with pytest.raises(sm.QueryError, match=r"no algorithm 'scam'; did you mean scan\? there are auto, sa, tsl, scan"):
         Engine(sm.QuerySet(streams={"s": stream}, queries=[query]))
