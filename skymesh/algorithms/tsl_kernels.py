@@ -425,9 +425,9 @@ def start_reading(window: Any, scratch: Any, axis: Any, a: int, begin: int, coun
 
 
 @kernel
-def is_done(scratch: Any, place: int, low: int, high: int) -> bool:
+def is_done(mark: Any, clock: int, place: int, low: int, high: int) -> bool:
     """Whether a row of the run was read, or does not count."""
-    return place < low or place >= high or scratch.mark[place] == scratch.look[0].clock
+    return place < low or place >= high or mark[place] == clock
 
 
 @kernel
@@ -438,20 +438,21 @@ def note_unseen(window: Any, scratch: Any, axis: Any, a: int, begin: int, count:
     unseen, row = scratch.unseen, axis.row
     unseen.hole_low[row] = np.inf
     unseen.hole_high[row] = -np.inf
+    mark, clock = scratch.mark, scratch.look[0].clock
     i, j = scratch.low[a], scratch.high[a]
     if axis.mode != OUTWARD:
-        while i <= j and is_done(scratch, entries[i], low, high):
+        while i <= j and is_done(mark, clock, entries[i], low, high):
             i += 1
-        while j >= i and is_done(scratch, entries[j], low, high):
+        while j >= i and is_done(mark, clock, entries[j], low, high):
             j -= 1
         if i > j:
             return False
         unseen.low[row] = x[entries[i]]
         unseen.high[row] = x[entries[j]]
     else:
-        while i >= 0 and is_done(scratch, entries[i], low, high):
+        while i >= 0 and is_done(mark, clock, entries[i], low, high):
             i -= 1
-        while j < count and is_done(scratch, entries[j], low, high):
+        while j < count and is_done(mark, clock, entries[j], low, high):
             j += 1
         if i < 0 and j >= count:
             return False
@@ -494,26 +495,26 @@ def read(
 ) -> int:
     """Pick up to `stride` rows that are new from each end at which a list is read; returns how many are picked now."""
     entries = window.order[axis.list, begin : begin + count]
+    mark, clock, rows = scratch.mark, scratch.look[0].clock, scratch.picked
     i, j = scratch.low[a], scratch.high[a]
+    goal = picked + stride
     if axis.mode == OUTWARD:
         # The nearer side alone, so that both sides are read up to about the same distance.
         x = window.numbers[axis.row, begin : begin + count]
         below = i >= 0 and (j >= count or axis.centre - x[entries[i]] <= x[entries[j]] - axis.centre)
-        goal = picked + stride
         while below and picked < goal and i >= 0:
-            picked = pick(scratch, entries[i], begin, low, high, picked)
+            picked += pick(mark, clock, rows, picked, entries[i], begin, low, high)
             i -= 1
         while not below and picked < goal and j < count:
-            picked = pick(scratch, entries[j], begin, low, high, picked)
+            picked += pick(mark, clock, rows, picked, entries[j], begin, low, high)
             j += 1
     else:
-        goal = picked + stride
         while axis.mode != FROM_BOTTOM and picked < goal and i <= j:
-            picked = pick(scratch, entries[j], begin, low, high, picked)
+            picked += pick(mark, clock, rows, picked, entries[j], begin, low, high)
             j -= 1
         goal = picked + stride
         while axis.mode != FROM_TOP and picked < goal and i <= j:
-            picked = pick(scratch, entries[i], begin, low, high, picked)
+            picked += pick(mark, clock, rows, picked, entries[i], begin, low, high)
             i += 1
     scratch.low[a] = i
     scratch.high[a] = j
@@ -521,12 +522,13 @@ def read(
 
 
 @kernel
-def pick(scratch: Any, place: int, begin: int, low: int, high: int, picked: int) -> int:
-    if is_done(scratch, place, low, high):
-        return picked
-    scratch.mark[place] = scratch.look[0].clock
-    scratch.picked[picked] = begin + place
-    return picked + 1
+def pick(mark: Any, clock: int, rows: Any, picked: int, place: int, begin: int, low: int, high: int) -> int:
+    """Put a row among those to be scored, unless it is done; returns how many that makes."""
+    if is_done(mark, clock, place, low, high):
+        return 0
+    mark[place] = clock
+    rows[picked] = begin + place
+    return 1
 
 
 @kernel
