@@ -119,7 +119,7 @@ class ListedRows(RowSide):
         self._runs = np.empty(0, RUN)
         self._floors = np.empty(0, np.float64)
         self._slot_of = np.empty(0, np.int64)  # ranking: its query
-        self._axes: tuple[np.ndarray, Ints] | None = None
+        self._axes: tuple[np.ndarray, Ints] | None = None  # made when they are needed after queries came or went
         self._merits = np.empty(BLOCK, np.float64)
         self._merge_room = np.empty(RUN_MAX, np.uint16)
         self._mark = np.zeros(RUN_MAX, np.int32)
@@ -131,7 +131,6 @@ class ListedRows(RowSide):
     def add(self, slot: int, asked: Asked) -> None:
         super().add(slot, asked)
         self._axes = None
-        self._list_what_is_asked()
 
     def register(self, slot: int, value: int, ranking: int) -> None:
         super().register(slot, value, ranking)
@@ -145,7 +144,6 @@ class ListedRows(RowSide):
     def remove(self, slot: int) -> None:
         super().remove(slot)
         self._axes = None
-        self._list_what_is_asked()
 
     def reach(self, rankings: Ints, floors: Floats) -> None:
         self._floors[rankings] = floors
@@ -207,6 +205,7 @@ class ListedRows(RowSide):
     # -- lists -------------------------------------------------------------------------------------------------
 
     def _append(self, rows: Rows) -> None:
+        self._asking()  # which lists there have to be
         self._store.append(rows)
         count = len(self._store)
         if count > self._order.shape[1]:
@@ -259,7 +258,7 @@ class ListedRows(RowSide):
             for run in self._runs:
                 cut = slice(int(run["first"]) - first, int(run["first"] + run["count"]) - first)
                 order[a, cut] = np.argsort(numbers[row, cut])
-        self._order, self._row_of, self._axes = order, wanted, None
+        self._order, self._row_of = order, wanted
 
     # -- what kernels read -------------------------------------------------------------------------------------
 
@@ -271,6 +270,7 @@ class ListedRows(RowSide):
 
     def _asking(self) -> Asking:
         if self._axes is None:
+            self._list_what_is_asked()
             slots = range(len(self.questions.wanted))
             axes = [self._axes_of(self.questions.asked[slot]) if slot in self.questions.asked else [] for slot in slots]
             ends = np.cumsum([0, *map(len, axes)])
@@ -315,6 +315,7 @@ class ListedRows(RowSide):
             **super().snapshot(),
             "store": self._store.snapshot(),
             "order": self._order[:, : len(self._store)].copy(),
+            "row_of": self._row_of.copy(),
             "runs": self._runs.copy(),
             "floors": self._floors.copy(),
         }
@@ -322,7 +323,8 @@ class ListedRows(RowSide):
     def restore(self, state: State) -> None:
         super().restore(state)
         self._store.restore(state["store"])
-        self._order, self._runs, self._floors = state["order"].copy(), state["runs"].copy(), state["floors"].copy()
+        self._order, self._row_of, self._runs = (state[name].copy() for name in ("order", "row_of", "runs"))
+        self._floors, self._axes = state["floors"].copy(), None
 
     def check(self) -> None:
         self._store.check()
@@ -335,8 +337,7 @@ class ListedRows(RowSide):
                 assert (np.diff(numbers[row, begin + entries.astype(np.int64)]) >= 0).all(), "lists are sorted"
         ends = self._runs["first"] + self._runs["count"]
         assert (self._runs["first"] == [first, *ends[:-1]][: len(ends)]).all(), "runs follow each other without a gap"
-        unsorted = first + len(self._store) - self._listed()
-        assert 0 <= unsorted <= min(UNSORTED_MAX, len(self._store) // UNSORTED_SHARE), "few rows are in no list"
+        assert 0 <= first + len(self._store) - self._listed() <= UNSORTED_MAX, "few rows are in no list"
         assert (self._runs["count"] <= RUN_MAX).all(), "places of rows fit into lists"
 
 
