@@ -7,11 +7,11 @@ scores every row that it meets, and stops once no row that it did not meet can r
 
 Ties    the newer row ranks first. A search reads on while what is left may tie with the last row that is wanted, unless
         all of it is older.
-Cost    an arrival O(d log n) for the lists and one score a query; a search with d attributes that are independent and
-        uniform meets about d * n * (d! * k_max / n) ** (1 / d) / d rows. Memory: 2 bytes a row and attribute beside the
-        row itself, k_max entries a query.
-Source  Mouratidis, Bakiras, Papadias: Continuous Monitoring of Top-k Queries over Sliding Windows, SIGMOD 2006 (TSL, the
-        baseline there), with the threshold algorithm of Fagin, Lotem, Naor 2001 and the views of Yi et al. 2003.
+Cost    an arrival O(d log n) for the lists and one score a query; a search over d attributes that are independent and
+        uniform meets about n * (d! * k_max / n) ** (1 / d) of n rows. Memory: 2 bytes a row and attribute beside the row
+        itself, k_max entries a query.
+Source  Mouratidis, Bakiras, Papadias: Continuous Monitoring of Top-k Queries over Sliding Windows, SIGMOD 2006 (the
+        baseline TSL there), with the threshold algorithm of Fagin, Lotem, Naor 2001 and the views of Yi et al. 2003.
         There a balanced list an attribute, changed row by row; here sorted runs of at most 16,384 rows that are made a
         batch at a time, merged while they are small, and dropped when their rows are gone. Each run is searched by
         itself with the bound from those before it, the newest first. The newest rows of a long window wait unsorted
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +109,24 @@ class SortedLists(Algorithm):
         return ListedRows()
 
 
+class _Found(NamedTuple):
+    """Hits as kernels write them: of which ranking, or which span, and which row."""
+
+    owner: NDArray[np.int32]
+    row: Any
+    merit: Floats
+
+    @classmethod
+    def room_for(cls, count: int, kind: Any) -> _Found:
+        return cls(np.empty(count, np.int32), np.empty(count, kind), np.empty(count, np.float64))
+
+    def grown(self, count: int) -> _Found:
+        larger = _Found.room_for(count, self.row.dtype)
+        for new, old in zip(larger, self, strict=True):
+            new[: len(old)] = old
+        return larger
+
+
 class ListedRows(RowSide):
     """The rows of the window, their lists, and the floors of the views."""
 
@@ -156,15 +175,14 @@ class ListedRows(RowSide):
     def insert(self, rows: Rows, upto: int, *, flush: bool = False) -> Hits:
         start = len(self._store)
         self._append(rows)
-        ranking, row = np.empty(2 * len(rows), np.int32), np.empty(2 * len(rows), np.int32)
-        merit, cursor = np.empty(2 * len(rows), np.float64), np.zeros(2, np.int64)
+        found, cursor = _Found.room_for(2 * len(rows), np.int32), np.zeros(2, np.int64)
         asking, window = self._asking(), self._window()
-        while not rows_that_reach(asking, window, self._floors, start, self._merits, ranking, row, merit, cursor):
-            ranking, row, merit = (np.resize(column, 2 * len(column) + len(rows)) for column in (ranking, row, merit))
+        while not rows_that_reach(asking, window, self._floors, start, self._merits, *found, cursor):
+            found = found.grown(2 * len(found.merit) + len(rows))
         count = int(cursor[1])
         if len(rows):
             self._hits_per_row = max(1.0, count / len(rows))
-        return Hits(ranking[:count], row[:count], merit[:count], never(count), rows)
+        return Hits(found.owner[:count], found.row[:count], found.merit[:count], never(count), rows)
 
     def recall(self, slot: int, rows: Rows) -> Hits:
         """Takes them in only: the ranking asks for them, as for all rows that are here."""
@@ -176,18 +194,17 @@ class ListedRows(RowSide):
         if self._look["clock"][0] > CLOCK_MAX:
             self._mark[:] = self._look["clock"] = 0
         scratch = self._scratch(spans)
-        count = 2 * int(np.minimum(spans.want, len(self._store)).sum())
-        ask, index, merit = np.empty(count, np.int32), np.empty(count, np.int64), np.empty(count, np.float64)
+        found = _Found.room_for(2 * int(np.minimum(spans.want, len(self._store)).sum()), np.int64)
         asked = spans.want, spans.after, spans.upto, spans.shared_after, spans.shared_upto
         slots, cursor = self._slot_of[spans.ranking], np.array([0, 0, -1])
         asking, window = self._asking(), self._window()
-        while not search(asking, window, scratch, slots, *asked, ask, index, merit, cursor):
-            count = 2 * (count + int(cursor[2]))
-            ask, index, merit = (np.resize(column, count) for column in (ask, index, merit))
-        found = int(cursor[1])
-        unique, row = np.unique(index[:found], return_inverse=True)
+        while not search(asking, window, scratch, slots, *asked, *found, cursor):
+            found = found.grown(2 * (len(found.merit) + int(cursor[2])))
+        count = int(cursor[1])
+        unique, row = np.unique(found.row[:count], return_inverse=True)
         objects = self._store.objects(unique + self._store.first)
-        return Hits(spans.ranking[ask[:found]], row.astype(np.int32), merit[:found], never(found), objects)
+        ranking = spans.ranking[found.owner[:count]]
+        return Hits(ranking, row.astype(np.int32), found.merit[:count], never(count), objects)
 
     def forget(self, upto: int) -> None:
         super().forget(upto)
@@ -292,7 +309,8 @@ class ListedRows(RowSide):
         axes, depth = self._asking().axis_first, len(self._asking().stack)
         heap = int(np.where(spans.want <= count, spans.want, 0).max())
         width = int(np.diff(axes).max())
-        unseen = Unseen(*np.empty((4, height), np.float64), *np.empty((2, depth), np.float64), np.empty(depth, np.bool_))
+        low, high, hole_low, hole_high = np.empty((4, height), np.float64)
+        stack_low, stack_high = np.empty((2, depth), np.float64)
         return Scratch(
             look=self._look,
             low=np.empty(width, np.int64),
@@ -305,7 +323,7 @@ class ListedRows(RowSide):
             heap_index=np.empty(heap, np.int64),
             found_merit=np.empty(count, np.float64),
             found_index=np.empty(count, np.int64),
-            unseen=unseen,
+            unseen=Unseen(low, high, hole_low, hole_high, stack_low, stack_high, np.empty(depth, np.bool_)),
         )
 
     # -- state -------------------------------------------------------------------------------------------------

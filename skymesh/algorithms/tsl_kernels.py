@@ -31,7 +31,7 @@ SPARSE = 8
 
 RUN = np.dtype([("first", "i8"), ("count", "i8")])  # the number of its first row, how many rows
 
-# How a query reads the list of an attribute: its row of the number matrix, the list, the mode, and where OUTWARD begins.
+# How a query reads an attribute: its row of the number matrix, its list, the mode, and where OUTWARD begins.
 AXIS = np.dtype([("row", "i8"), ("list", "i8"), ("mode", "i8"), ("centre", "f8")])
 
 # A search: what is wanted, the rows that count (low <= index < high) and those among which the best are counted, how
@@ -158,7 +158,7 @@ def trim_run(order: Any, begin: int, count: int, gone: int) -> None:
 def rows_that_reach(
     asking: Any, window: Any, floors: Any, start: int, merits: Any, ranking: Any, row: Any, merit: Any, cursor: Any
 ) -> bool:
-    """Rows from index `start` on whose merit is at least the floor of a query's ranking. False if a query found no room:
+    """Rows from index `start` on whose merit is at least the floor of a query's ranking. False if a query has no room:
     grow the outputs and call again.
 
     floors f8[rankings], merits f8[BLOCK] is scratch. ranking i4, row i4 (from `start`), merit f8 are filled; cursor
@@ -550,9 +550,7 @@ def score_picked(asking: Any, window: Any, scratch: Any, q: int, axes: Any, coun
         if window.seq[index] < query.since:
             continue
         if f >= 0:
-            score_block(
-                asking.programs, f, window.numbers, window.columns, window.known, index, 1, asking.stack
-            )
+            score_block(asking.programs, f, window.numbers, window.columns, window.known, index, 1, asking.stack)
             if asking.stack[0, 0] == 0.0:
                 continue
         offer(scratch, merit, index)
