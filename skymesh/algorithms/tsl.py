@@ -8,8 +8,8 @@ scores every row that it meets, and stops once no row that it did not meet can r
 Ties    the newer row ranks first. A search reads on while what is left may tie with the last row that is wanted, unless
         all of it is older.
 Cost    an arrival O(d log n) for the lists and one score a query; a search over d attributes that are independent and
-        uniform meets about n * (d! * k_max / n) ** (1 / d) of n rows. Memory: 2 bytes a row and attribute beside the row
-        itself, k_max entries a query.
+        uniform meets about n * (d! * k_max / n) ** (1 / d) of n rows. Memory: 2 bytes a row and attribute beside the
+        row itself, k_max entries a query.
 Source  Mouratidis, Bakiras, Papadias: Continuous Monitoring of Top-k Queries over Sliding Windows, SIGMOD 2006 (the
         baseline TSL there), with the threshold algorithm of Fagin, Lotem, Naor 2001 and the views of Yi et al. 2003.
         There a balanced list an attribute, changed row by row; here sorted runs of at most 16,384 rows that are made a
