@@ -17,6 +17,7 @@ import skymesh as sm
 from skymesh.actors.engine import Engine
 from skymesh.algorithms import ALGORITHMS, Algorithm
 from skymesh.algorithms.columns import Rows
+from skymesh.algorithms.keeping import EXACTLY_K, EXACTLY_K_UNTRIMMED, Keeping
 from tests.scenarios import Features, Scenario, run_against_oracle, scenarios
 
 FEATURES = {
@@ -25,7 +26,9 @@ FEATURES = {
     "tsl": Features(kinds=("topk", "topk", "threshold"), landmarks=False, groups=False),
 }
 SPLIT = [name for name in FEATURES if ALGORITHMS[name].splits]
-TESTS_PER_ALGORITHM = 3
+ASKING = [name for name in FEATURES if ALGORITHMS[name].keeping is not None]
+KEEPINGS = (EXACTLY_K, EXACTLY_K_UNTRIMMED, Keeping(slack=0.5), Keeping(slack=0.0, growth=4))
+TESTS_PER_ALGORITHM = 4
 CASES = int(os.environ.get("SKYMESH_CASES", "600"))
 EACH = settings(max_examples=max(1, CASES // (TESTS_PER_ALGORITHM * len(FEATURES))))
 
@@ -48,6 +51,19 @@ class SplitEngine(Engine):
         if self._by_id:
             return rows.id * 7 % self._sides
         return self._random.integers(0, self._sides, len(rows))
+
+
+class FrugalEngine(Engine):
+    """An engine whose rankings hold little, so that they ask often, and that takes batches in small parts."""
+
+    def __init__(self, queries: sm.QuerySet, *, keeping: Keeping, rows_per_part: int) -> None:
+        self._keeping, self._rows_per_part = keeping, rows_per_part
+        super().__init__(queries)
+
+    def _make_algorithm(self, kind: type[Algorithm], is_time: bool) -> Algorithm:
+        algorithm = kind(is_time=is_time, keeping=self._keeping)
+        algorithm._rows_per_part = lambda: self._rows_per_part
+        return algorithm
 
 
 class ForgetfulEngine(Engine):
@@ -91,6 +107,14 @@ def test_rankings_match_with_rows_on_several_sides(name, data, sides, seed):
 def test_rankings_match_after_restoring_snapshots(name, data):
     scenario = data.draw(scenarios(name, FEATURES[name]))
     run_against_oracle(scenario, engine_for(scenario, ForgetfulEngine))
+
+
+@pytest.mark.parametrize("name", ASKING)
+@EACH
+@given(data=st.data(), keeping=st.sampled_from(KEEPINGS), rows_per_part=st.sampled_from([1, 3, 100, 100]))
+def test_rankings_match_however_little_is_kept(name, data, keeping, rows_per_part):
+    scenario = data.draw(scenarios(name, FEATURES[name]))
+    run_against_oracle(scenario, engine_for(scenario, FrugalEngine, keeping=keeping, rows_per_part=rows_per_part))
 
 
 REFUSED = [
