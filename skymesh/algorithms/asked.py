@@ -7,7 +7,7 @@ a row counts if after < at <= until and seq >= since, and points lie in after < 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import IntEnum
 
@@ -15,7 +15,7 @@ from ..queries import AnyQuery, Stream, Threshold
 from ..queries.checks import filter_node
 from ..queries.programs import Places, Program, compile_program
 from ..queries.scores import score_node
-from ..queries.shapes import Form, recognize
+from ..queries.shapes import Direction, Form, directions, recognize
 from ..queries.units import microseconds_of, microseconds_since_epoch
 from .columns import EVER, NEVER
 
@@ -66,6 +66,7 @@ class Scoring:
     form: Form
     filter: Program | None
     rows: Mapping[str, int]
+    directions: Mapping[str, Direction] = field(default_factory=dict)  # a guide: true for values inside the domains
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,7 @@ def ask(query: AnyQuery, stream: Stream, places: Places, since: int) -> Asked:
         recognize(node),
         compile_program(filter_node(query.where, stream), places) if query.where is not None else None,
         places.numbers,
+        directions(node, {name: attribute.domain for name, attribute in stream.attributes.items()}),
     )
     if isinstance(query, Threshold):
         k = ALL_ROWS

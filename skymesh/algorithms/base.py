@@ -264,6 +264,10 @@ class Algorithm(ABC):
         start = 0
         while True:
             stop = min(start + self._rows_per_part(), len(rows))
+            if 0 < stop < len(rows):
+                # Rows with one position stay together: what a ranking asks for ends at a position, and a row beyond it
+                # that came already would be neither in the answer nor sent again.
+                stop = int(np.searchsorted(rows.at, rows.at[stop - 1], side="right"))
             # Until the last part, points are complete only before the first row that is still to come.
             reached = upto if stop == len(rows) else int(rows.at[stop]) - 1
             self._advance(rows.span(start, stop), reached, flush=flush and stop == len(rows))

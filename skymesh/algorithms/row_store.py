@@ -1,7 +1,7 @@
 """The rows of a window, in order, on flat arrays that grow at the end and are dropped from the front.
 
-A row has a *number*, counted from the first row ever stored; numbers stay while rows move. Rows of one id are linked,
-each to the next newer and the next older one, so that `latest` and deletions find them without a search.
+A row has a *number*, counted from the first row ever stored; numbers stay while rows move. With `links`, rows of one id
+are linked, each to the next newer and the next older one, so that `latest` and deletions find them without a search.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from .row_kernels import forget_rows, kill_rows, link_rows
 
 class Stored(NamedTuple):
     """Rows as kernels read them: at, seq, time, id i8[n], numbers f8[m, n], columns i8[c, n], known b1[c, n],
-    newer, older i8[n] (row numbers, -1: none), dead_from i8[n] (NEVER while alive)."""
+    newer, older i8[n] (row numbers, -1: none), dead_from i8[n] (NEVER while alive); the last three are empty where rows
+    are not linked."""
 
     at: Any
     seq: Any
@@ -35,8 +36,9 @@ class Stored(NamedTuple):
 class RowStore:
     """Rows first..first + len(self)."""
 
-    def __init__(self) -> None:
-        self._arrays = _empty(0, 0, 0)
+    def __init__(self, *, links: bool = True) -> None:
+        self._links = links
+        self._arrays = _empty(0, 0, 0, links)
         self._count = 0
         self._carried = CarriedStore()
         self._newest = PairTable()  # (0, id): number of its newest row
@@ -65,6 +67,8 @@ class RowStore:
         if rows.carried is not None and count:
             self._carried.add(rows.seq, rows.carried)
         self._count += count
+        if not self._links:
+            return
         self._newest.reserve(count)
         self._newest.count += link_rows(
             arrays.id, arrays.newer, arrays.older, self._newest.slots, self.first, cut.start, cut.stop
@@ -72,6 +76,7 @@ class RowStore:
 
     def kill(self, ids: Ints, at: int) -> None:
         """The rows of these ids that are alive die at a position."""
+        assert self._links, "without links nobody finds the rows of an id"
         newest = self._newest.get(np.zeros(len(ids), np.int64), ids)
         kill_rows(self._arrays.older, self._arrays.dead_from, newest, self.first, at)
 
@@ -81,7 +86,8 @@ class RowStore:
         gone = int(np.searchsorted(arrays.at[: self._count], horizon, side="right"))
         if gone < max(64, self._count // 2) and gone < self._count:
             return
-        self._newest.count -= forget_rows(arrays.id, self._newest.slots, self.first, gone)
+        if self._links:
+            self._newest.count -= forget_rows(arrays.id, self._newest.slots, self.first, gone)
         kept = self._count - gone
         for column in arrays:
             column[..., :kept] = column[..., gone : self._count].copy()
@@ -111,6 +117,7 @@ class RowStore:
             len(arrays.at) if enough else 2 * wanted,
             max(number_count, len(arrays.numbers)),
             max(column_count, len(arrays.columns)),
+            self._links,
         )
         for new, old in zip(grown, arrays, strict=True):
             if old.ndim == 1:
@@ -143,9 +150,11 @@ class RowStore:
         assert (rows.older[rows.newer[linked] - self.first] - self.first == linked).all(), "links agree"
 
 
-def _empty(size: int, number_count: int, column_count: int) -> Stored:
-    def ints() -> Ints:
-        return np.zeros(size, np.int64)
+def _empty(size: int, number_count: int, column_count: int, links: bool) -> Stored:
+    def ints(count: int = size) -> Ints:
+        return np.zeros(count, np.int64)
+
+    linked = size if links else 0
 
     return Stored(
         at=ints(),
@@ -155,7 +164,7 @@ def _empty(size: int, number_count: int, column_count: int) -> Stored:
         numbers=np.zeros((number_count, size), np.float64),
         columns=np.zeros((column_count, size), np.int64),
         known=np.zeros((column_count, size), np.bool_),
-        newer=ints(),
-        older=ints(),
-        dead_from=ints(),
+        newer=ints(linked),
+        older=ints(linked),
+        dead_from=ints(linked),
     )

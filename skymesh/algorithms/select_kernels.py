@@ -41,8 +41,14 @@ def merits_of_block(
     since, after, until, bound = query.since, query.after, query.until, query.bound
     filtered = filter_of[q] >= 0
     judged = filtered or bound > -np.inf
-    for i in range(start, start + count):
-        judged |= seq[i] < since or at[i] <= after or at[i] > until
+    # Rows stand by at, so the first and the last tell for all. Without `or` in it the loop over seq is vectorized too:
+    # with it, and with both comparisons of at, it took 5 ns a row and query, four times as much as the score.
+    judged |= at[start] <= after or at[start + count - 1] > until
+    if since > 0:
+        early = 0
+        for i in range(start, start + count):
+            early += seq[i] < since
+        judged |= early > 0
     if filtered:
         score_block(programs, filter_of[q], numbers, columns, known, start, count, stack)
         for i in range(count):

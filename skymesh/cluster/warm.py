@@ -70,6 +70,7 @@ def warm() -> None:
         engine.flush()
         engine.push("plain", {**_batch(120), "x": [None, "text", *range(18)]}, now=10**15)
         engine.remove("plain 0")
+    _warm_lists(streams["plain"])
     _warm_bounds()
 
 
@@ -102,6 +103,14 @@ def _batch(first: int) -> dict[str, object]:
         "big": n % 2 == 0,
         "fee": (n % 3).astype(float),
     }
+
+
+def _warm_lists(stream: skymesh.Stream) -> None:
+    """Enough rows for lists that are merged, searched and cut."""
+    query = skymesh.TopK(name="q", stream="s", k=2, score="x + y", window={"count": 30}, algorithm="tsl")
+    with skymesh.Engine(skymesh.QuerySet(streams={"s": stream}, queries=[query])) as engine:
+        for first in range(0, 400, 20):
+            engine.push("s", _batch(first), now=10**15)
 
 
 def _warm_bounds() -> None:

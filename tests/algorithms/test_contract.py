@@ -17,6 +17,7 @@ import skymesh as sm
 from skymesh.actors.engine import Engine
 from skymesh.algorithms import ALGORITHMS, Algorithm
 from skymesh.algorithms.columns import Rows
+from skymesh.algorithms.keeping import EXACTLY_K, EXACTLY_K_UNTRIMMED, Keeping
 from tests.scenarios import Features, Scenario, run_against_oracle, scenarios
 
 FEATURES = {
@@ -26,8 +27,12 @@ FEATURES = {
     "sma": Features(kinds=("topk", "topk", "threshold"), landmarks=False, groups=False),
     "sa": Features(kinds=("topk", "topk", "threshold")),
     "scan": Features(kinds=("topk", "topk", "threshold"), per_id=("all", "latest", "best"), deletes=True),
+    "tsl": Features(kinds=("topk", "topk", "threshold"), landmarks=False, groups=False),
 }
-TESTS_PER_ALGORITHM = 3
+SPLIT = [name for name in FEATURES if ALGORITHMS[name].splits]
+ASKING = [name for name in FEATURES if ALGORITHMS[name].keeping is not None]
+KEEPINGS = (EXACTLY_K, EXACTLY_K_UNTRIMMED, Keeping(slack=0.5), Keeping(slack=0.0, growth=4))
+TESTS_PER_ALGORITHM = 4
 CASES = int(os.environ.get("SKYMESH_CASES", "600"))
 EACH = settings(max_examples=max(1, CASES // (TESTS_PER_ALGORITHM * len(FEATURES))))
 
@@ -50,6 +55,19 @@ class SplitEngine(Engine):
         if self._by_id:
             return rows.id * 7 % self._sides
         return self._random.integers(0, self._sides, len(rows))
+
+
+class FrugalEngine(Engine):
+    """An engine whose rankings hold little, so that they ask often, and that takes batches in small parts."""
+
+    def __init__(self, queries: sm.QuerySet, *, keeping: Keeping, rows_per_part: int) -> None:
+        self._keeping, self._rows_per_part = keeping, rows_per_part
+        super().__init__(queries)
+
+    def _make_algorithm(self, kind: type[Algorithm], **options: Any) -> Algorithm:
+        algorithm = kind(keeping=self._keeping, **options)
+        algorithm._rows_per_part = lambda: self._rows_per_part
+        return algorithm
 
 
 class ForgetfulEngine(Engine):
@@ -77,7 +95,7 @@ def test_rankings_match_recomputation_at_every_point(name, data):
     run_against_oracle(scenario, engine_for(scenario))
 
 
-@pytest.mark.parametrize("name", FEATURES)
+@pytest.mark.parametrize("name", SPLIT)
 @EACH
 @given(data=st.data(), sides=st.integers(2, 4), seed=st.integers(0, 9))
 def test_rankings_match_with_rows_on_several_sides(name, data, sides, seed):
@@ -93,6 +111,14 @@ def test_rankings_match_with_rows_on_several_sides(name, data, sides, seed):
 def test_rankings_match_after_restoring_snapshots(name, data):
     scenario = data.draw(scenarios(name, FEATURES[name]))
     run_against_oracle(scenario, engine_for(scenario, ForgetfulEngine))
+
+
+@pytest.mark.parametrize("name", ASKING)
+@EACH
+@given(data=st.data(), keeping=st.sampled_from(KEEPINGS), rows_per_part=st.sampled_from([1, 3, 100, 100]))
+def test_rankings_match_however_little_is_kept(name, data, keeping, rows_per_part):
+    scenario = data.draw(scenarios(name, FEATURES[name]))
+    run_against_oracle(scenario, engine_for(scenario, FrugalEngine, keeping=keeping, rows_per_part=rows_per_part))
 
 
 REFUSED = [
@@ -118,5 +144,5 @@ def test_what_is_not_served_is_refused_by_name_and_reason(name, asked, declared,
 def test_an_unknown_algorithm_is_refused_with_the_known_ones():
     stream = sm.Stream(id="id", attributes=["x"])
     query = sm.TopK(name="q", stream="s", k=1, score="x", window={"count": 5}, algorithm="scam")
-    with pytest.raises(sm.QueryError, match=r"no algorithm 'scam'; did you mean scan\? there are auto, sa, scan"):
+    with pytest.raises(sm.QueryError, match=r"no algorithm 'scam'; did you mean scan\? there are auto, sa, tsl, scan"):
         Engine(sm.QuerySet(streams={"s": stream}, queries=[query]))
