@@ -18,7 +18,8 @@ from rich.console import Console
 
 from .. import __version__
 from ..errors import InputError, QueryError, QueryFileError, SkymeshError
-from ..queries.loader import Loaded, loaded
+from ..queries import QuerySet
+from ..queries.loader import load_served
 
 if TYPE_CHECKING:
     from ..routing.planner import Plan
@@ -56,15 +57,16 @@ def _reported(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def _load(path: Path) -> Loaded:
+def _load(path: Path) -> QuerySet:
     """The query set of a file, served by algorithms that exist."""
-    found = loaded(path)
+    return load_served(path, _refusals)
+
+
+def _refusals(queries: QuerySet) -> list[tuple[int, str]]:
+    # Imported when it is needed: algorithms bring the compiler with them.
     from ..routing.planner import refusals
 
-    problems = [found.problem(index, ("algorithm",), reason) for index, reason in refusals(found.queries)]
-    if problems:
-        raise QueryFileError(problems)
-    return found
+    return refusals(queries)
 
 
 @app.command()
@@ -72,7 +74,7 @@ def _load(path: Path) -> Loaded:
 def validate(file: QueryFile, as_json: Json = False) -> None:
     """Check a query file; print every mistake with its line."""
     try:
-        queries = _load(file).queries
+        queries = _load(file)
     except QueryFileError as error:
         if as_json:
             print(json.dumps({"valid": False, "problems": [asdict(problem) for problem in error.problems]}))
@@ -100,7 +102,7 @@ def explain(file: QueryFile, as_json: Json = False) -> None:
     """Show which algorithm serves each query, and why."""
     from ..routing.planner import plan
 
-    queries = _load(file).queries
+    queries = _load(file)
     plans = [plan(query, queries.streams[query.stream]) for query in queries.queries]
     if as_json:
         print(json.dumps([asdict(its_plan) for its_plan in plans], indent=2))
@@ -142,7 +144,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a query file over files, in this process."""
-    queries = _load(file).queries
+    queries = _load(file)
     paths = _parsed_inputs(inputs)
     from ..sinks import open_sink
     from .run import run_files
@@ -210,7 +212,7 @@ def demo(
         for path in write_files(generate, seed=seed, flights=flights):
             print(path)
         return
-    queries = _load(demo_file(file)).queries
+    queries = _load(demo_file(file))
     console = Console()
     try:
         board = run_demo(queries, seconds=seconds, seed=seed, console=console, svg=svg)
