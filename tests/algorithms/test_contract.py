@@ -25,6 +25,7 @@ FEATURES = {
 }
 TESTS_PER_ALGORITHM = 3
 CASES = int(os.environ.get("SKYMESH_CASES", "600"))
+SECONDS_MAX = 600 + CASES // 4  # thousands of cases on a busy machine take longer than any other test may
 EACH = settings(max_examples=max(1, CASES // (TESTS_PER_ALGORITHM * len(FEATURES))))
 
 
@@ -66,6 +67,7 @@ def test_every_algorithm_says_what_it_serves():
 
 
 @pytest.mark.parametrize("name", FEATURES)
+@pytest.mark.timeout(SECONDS_MAX)
 @EACH
 @given(data=st.data())
 def test_rankings_match_recomputation_at_every_point(name, data):
@@ -74,6 +76,7 @@ def test_rankings_match_recomputation_at_every_point(name, data):
 
 
 @pytest.mark.parametrize("name", FEATURES)
+@pytest.mark.timeout(SECONDS_MAX)
 @EACH
 @given(data=st.data(), sides=st.integers(2, 4), seed=st.integers(0, 9))
 def test_rankings_match_with_rows_on_several_sides(name, data, sides, seed):
@@ -84,6 +87,7 @@ def test_rankings_match_with_rows_on_several_sides(name, data, sides, seed):
 
 
 @pytest.mark.parametrize("name", FEATURES)
+@pytest.mark.timeout(SECONDS_MAX)
 @EACH
 @given(data=st.data())
 def test_rankings_match_after_restoring_snapshots(name, data):
