@@ -84,7 +84,12 @@ class _Source:
             elif isinstance(data, YamlList) and isinstance(part, int) and part < len(data):
                 line, data, path = data.lines[part], data[part], f"{path}[{part}]"
         suffix = f" ({self.row.label})" if self.row else ""
-        return Problem(self.file, line, path, message + suffix)
+        return Problem(self.file, line, path, _brief(message) + suffix)
+
+
+def _brief(message: str) -> str:
+    """A value may be a megabyte long; a message shows where it begins, and ends with the remedy."""
+    return message if len(message) <= 800 else f"{message[:200]} ... {message[-200:]}"
 
 
 def _path(place: Location) -> str:
