@@ -28,10 +28,10 @@ run: setup  ## a live board over generated streams; ends by itself
 	$(BIN)/skymesh demo
 
 check: setup lint types  ## lint, format, types, unit tests (under three minutes)
-	SKYMESH_CASES=2000 $(BIN)/pytest -n 2
+	SKYMESH_CASES=2000 $(BIN)/pytest -n 2 --dist worksteal
 
 test: setup lint types  ## everything: checks, all tests, 20,000 generated cases
-	SKYMESH_CASES=20000 $(BIN)/pytest -n 2
+	SKYMESH_CASES=20000 $(BIN)/pytest -n 2 --dist worksteal
 
 lint: setup
 	$(BIN)/ruff check .

@@ -10,7 +10,7 @@ from skymesh.cluster.warm import drop_stale_kernels
 
 drop_stale_kernels()
 
-# `make fuzz` sets a seed and looks for new cases; everything else repeats the same ones.
+# With SKYMESH_FUZZ in the environment new cases are looked for; otherwise the same ones come every time.
 settings.register_profile(
     "skymesh",
     derandomize="SKYMESH_FUZZ" not in os.environ,

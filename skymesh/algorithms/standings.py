@@ -19,7 +19,7 @@ from .carried_store import CarriedStore
 from .columns import EVER, NEVER, Changes, Floats, Hits, Ints, Objects, Spans, State
 from .keeping import Keeping
 from .pair_table import PairTable
-from .point_kernels import point_from
+from .point_kernels import pane_of, point_from
 from .standings_kernels import (
     ASK,
     CALL,
@@ -419,6 +419,11 @@ class Standings:
             if record["prunes"]:
                 hidden = entries["beaten"][entries["shown"] <= 0]
                 assert (hidden < record["k"]).all(), "what k rows beat is dropped"
+                window = [int(record[name]) for name in ("size", "slide", "offset", "first")]
+                for j, entry in enumerate(entries):
+                    after, _ = pane_of(int(entry["at"]), *window)
+                    above = int((entries["at"][:j] > after).sum())
+                    assert entry["beaten"] >= above, "a row counts those that rank above it and leave no earlier"
 
 
 def _together(pieces: list[Hits]) -> Hits:

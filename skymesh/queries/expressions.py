@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -142,12 +143,18 @@ def parse(text: str) -> Node:
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except SyntaxError as error:
-        raise ExpressionError(f"{_shown(text)} cannot be read: {error.msg} at column {error.offset}") from None
+        raise ExpressionError(f"{_shown(text)} cannot be read: {_told(error, text)}") from None
     except (ValueError, RecursionError, MemoryError):
         raise ExpressionError(
             f"{_shown(text)} cannot be read: it nests too deeply or holds a character that no expression has"
         ) from None
     return _admit(tree.body, text, DEPTH_MAX)
+
+
+def _told(error: SyntaxError, text: str) -> str:
+    where = f"at column {error.offset}" if error.offset else "at its end"
+    compares = re.search(r"(?<![=<>!])=(?!=)", text)
+    return f"{error.msg} {where}" + ("; to compare, write ==" if compares else "")
 
 
 def _shown(text: str) -> str:

@@ -7,7 +7,7 @@ no other. Every message gives file, line, place, value, reason and remedy.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -26,33 +26,24 @@ from .templates import TemplateError, TemplateRow, fill, rows_of
 from .windows import Window
 from .yaml_reader import BYTES_MAX, UnreadableYaml, YamlList, YamlMap, read_yaml
 
+# Queries of a set that nobody serves: index and reason.
+Refusals = Callable[[QuerySet], list[tuple[int, str]]]
+
 
 def load(path: str | os.PathLike[str]) -> QuerySet:
     """The query set of a YAML file. Raises QueryFileError with everything that is wrong in it."""
-    return loaded(path).queries
+    return load_served(path, lambda _: [])
 
 
 def loads(text: str, name: str = "<text>") -> QuerySet:
     """The query set of a YAML text."""
-    return _Reading(name, None).read(text).queries
+    return _Reading(name, None, lambda _: []).read(text)
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """A query set, and where each of its queries stands in its file."""
-
-    queries: QuerySet
-    sources: tuple[_Source, ...]
-
-    def problem(self, query_index: int, place: Location, message: str) -> Problem:
-        """A problem found later, such as a refusal, with the line it belongs to."""
-        return self.sources[query_index].problem(place, message)
-
-
-def loaded(path: str | os.PathLike[str]) -> Loaded:
-    """Like load, with the lines of the queries for messages that come later."""
+def load_served(path: str | os.PathLike[str], refusals: Refusals) -> QuerySet:
+    """Like load; what `refusals` finds among the sound queries is wrong as well, and told together with the rest."""
     file = Path(path)
-    return _Reading(str(path), file.parent).read(_text_of(file, str(path)))
+    return _Reading(str(path), file.parent, refusals).read(_text_of(file, str(path)))
 
 
 def _text_of(file: Path, name: str) -> str:
@@ -93,7 +84,12 @@ class _Source:
             elif isinstance(data, YamlList) and isinstance(part, int) and part < len(data):
                 line, data, path = data.lines[part], data[part], f"{path}[{part}]"
         suffix = f" ({self.row.label})" if self.row else ""
-        return Problem(self.file, line, path, message + suffix)
+        return Problem(self.file, line, path, _brief(message) + suffix)
+
+
+def _brief(message: str) -> str:
+    """A value may be a megabyte long; a message shows where it begins, and ends with the remedy."""
+    return message if len(message) <= 800 else f"{message[:200]} ... {message[-200:]}"
 
 
 def _path(place: Location) -> str:
@@ -106,9 +102,10 @@ class _Reading:
 
     file: str
     directory: Path | None
+    refusals: Refusals
     problems: list[Problem] = field(default_factory=list)
 
-    def read(self, text: str) -> Loaded:
+    def read(self, text: str) -> QuerySet:
         try:
             data, mistakes = read_yaml(text)
         except UnreadableYaml as error:
@@ -120,15 +117,27 @@ class _Reading:
         self._check_top(data)
         streams = self._streams(data)
         queries, sources = self._queries(data)
+        faulty = set()
         for location, message in faults_of_set(streams, queries):
+            faulty.add(location[:2])
             self._place_fault(data, sources, location, message)
-        if self.problems:
-            raise QueryFileError(_merged(self.problems))
         # Everything was checked above, part by part; building the set again would only do it twice.
         sound_streams = {name: stream for name, stream in streams.items() if stream is not None}
-        sound_queries = [query for query in queries if query is not None]
-        query_set = QuerySet.model_construct(version=1, streams=sound_streams, queries=sound_queries)
-        return Loaded(query_set, tuple(sources))
+        sound = {
+            index: query
+            for index, query in enumerate(queries)
+            if query is not None
+            and query.stream in sound_streams
+            and not sources[index].stood_in
+            and ("queries", index) not in faulty
+        }
+        query_set = QuerySet.model_construct(version=1, streams=sound_streams, queries=list(sound.values()))
+        indices = list(sound)
+        for place, reason in self.refusals(query_set):
+            self.problems.append(sources[indices[place]].problem(("algorithm",), reason))
+        if self.problems:
+            raise QueryFileError(_merged(self.problems))
+        return query_set
 
     def _say(self, line: int | None, path: str, message: str) -> None:
         self.problems.append(Problem(self.file, line, path, message))
@@ -211,7 +220,7 @@ class _Reading:
                     if not field_name or not isinstance(data, YamlMap):
                         return None, stood_in
                     data = _repaired(data, detail)
-                    if detail["type"] != "extra_forbidden":
+                    if detail["type"] != "extra_forbidden" and not _is_of_attribute(detail):
                         stood_in |= {field_name}
         return None, stood_in
 
@@ -275,8 +284,13 @@ ROUNDS_MAX = 8
 def _repaired(data: YamlMap, detail: ErrorDetails) -> YamlMap:
     """The data without the key that is unknown, or with a stand-in for the field that is wrong."""
     location = detail["loc"]
-    depth = len(location) if detail["type"] == "extra_forbidden" else 1
+    depth = len(location) if detail["type"] == "extra_forbidden" else 3 if _is_of_attribute(detail) else 1
     return _changed(data, [part for part in location[:depth] if isinstance(part, str)])
+
+
+def _is_of_attribute(detail: ErrorDetails) -> bool:
+    """Whether what is wrong is what an attribute says of itself: without it the attribute still has its name."""
+    return len(detail["loc"]) >= 3 and detail["loc"][0] == "attributes"
 
 
 def _changed(data: YamlMap, path: list[str]) -> YamlMap:

@@ -78,9 +78,13 @@ class Window(Model):
 
     def __str__(self) -> str:
         parts = {name: getattr(self, name) for name in ("count", "time", "landmark", "slide", "offset")}
-        return ", ".join(
-            f"{name} {part if isinstance(part, str) else format_unit(part)}" for name, part in parts.items() if part
-        )
+        return ", ".join(f"{name} {_spelled(part)}" for name, part in parts.items() if part)
+
+
+def _spelled(part: int | timedelta | datetime | str) -> str:
+    if isinstance(part, int):
+        return f"{part:,}"
+    return part if isinstance(part, str) else str(format_unit(part))
 
 
 def _window_faults(window: Window) -> list[Fault]:

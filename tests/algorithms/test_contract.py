@@ -32,9 +32,10 @@ FEATURES = {
 SPLIT = [name for name in FEATURES if ALGORITHMS[name].splits]
 ASKING = [name for name in FEATURES if ALGORITHMS[name].keeping is not None]
 KEEPINGS = (EXACTLY_K, EXACTLY_K_UNTRIMMED, Keeping(slack=0.5), Keeping(slack=0.0, growth=4))
-TESTS_PER_ALGORITHM = 4
+TESTS = 2 * len(FEATURES) + len(SPLIT) + len(ASKING)
 CASES = int(os.environ.get("SKYMESH_CASES", "600"))
-EACH = settings(max_examples=max(1, CASES // (TESTS_PER_ALGORITHM * len(FEATURES))))
+SECONDS_MAX = 600 + CASES // 4  # thousands of cases on a busy machine take longer than any other test may
+EACH = settings(max_examples=max(1, -(-CASES // TESTS)))
 
 
 def engine_for(scenario: Scenario, kind: type[Engine] = Engine, **how: Any) -> Engine:
@@ -84,10 +85,11 @@ class ForgetfulEngine(Engine):
 
 def test_every_algorithm_says_what_it_serves():
     assert set(FEATURES) == set(ALGORITHMS)
-    assert len([name for name in globals() if name.startswith("test_rankings")]) == TESTS_PER_ALGORITHM
+    assert len([name for name in globals() if name.startswith("test_rankings")]) == 4, "TESTS counts their cases"
 
 
 @pytest.mark.parametrize("name", FEATURES)
+@pytest.mark.timeout(SECONDS_MAX)
 @EACH
 @given(data=st.data())
 def test_rankings_match_recomputation_at_every_point(name, data):
@@ -96,6 +98,7 @@ def test_rankings_match_recomputation_at_every_point(name, data):
 
 
 @pytest.mark.parametrize("name", SPLIT)
+@pytest.mark.timeout(SECONDS_MAX)
 @EACH
 @given(data=st.data(), sides=st.integers(2, 4), seed=st.integers(0, 9))
 def test_rankings_match_with_rows_on_several_sides(name, data, sides, seed):
@@ -106,6 +109,7 @@ def test_rankings_match_with_rows_on_several_sides(name, data, sides, seed):
 
 
 @pytest.mark.parametrize("name", FEATURES)
+@pytest.mark.timeout(SECONDS_MAX)
 @EACH
 @given(data=st.data())
 def test_rankings_match_after_restoring_snapshots(name, data):
@@ -114,6 +118,7 @@ def test_rankings_match_after_restoring_snapshots(name, data):
 
 
 @pytest.mark.parametrize("name", ASKING)
+@pytest.mark.timeout(SECONDS_MAX)
 @EACH
 @given(data=st.data(), keeping=st.sampled_from(KEEPINGS), rows_per_part=st.sampled_from([1, 3, 100, 100]))
 def test_rankings_match_however_little_is_kept(name, data, keeping, rows_per_part):

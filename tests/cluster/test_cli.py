@@ -106,6 +106,9 @@ def test_results_go_to_the_terminal_as_a_table(files):
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["query", "group", "at", "op", "id", "score", "rank", "seq", "time", "venue"]
     assert len(lines) == len(expected) + 1
+    # The end of a time window is shown as a time, the end of a count window as the number of rows.
+    assert next(line for line in lines if line.startswith("g ")).split()[2] == "1970-01-01"
+    assert next(line for line in lines if line.startswith("q ")).split()[1] == "10"
 
 
 def test_a_summary_for_scripts(files):
@@ -138,6 +141,12 @@ def test_bad_cells_reject_their_rows_and_are_summed_up(files):
         (["run", "q.yaml", "--input", "s=none.csv"], 2, "there is no file none.csv"),
         (["run", "q.yaml", "--input", "t=s.csv"], 2, "there is no stream 't'; there are s"),
         (["run", "q.yaml", "--input", "s=s.csv", "--input", "s=s.csv"], 2, "named twice"),
+        (["run", "q.yaml", "--input", "s=less.csv"], 1, "less.csv: has no column t, venue; it has id, x, other"),
+        (
+            ["run", "q.yaml", "--input", "s=less.parquet"],
+            1,
+            "less.parquet: has no column t, venue; it has id, x, other",
+        ),
         (["run", "q.yaml", "--input", "s=q.yaml"], 1, "cannot tell what kind of file"),
         (["run", "q.yaml", "--input", "s=s.csv", "--out", "r.txt"], 2, "give the file one of these endings"),
         (["run", "q.yaml", "--input", "s=s.csv", "--out", "s.parquet"], 2, "is there already"),
@@ -148,6 +157,9 @@ def test_bad_cells_reject_their_rows_and_are_summed_up(files):
     ],
 )
 def test_mistakes_end_with_a_message_and_a_code(files, args, code, expected):
+    less = pa.table({"id": [1], "x": [0.5], "other": [2]})
+    pa.csv.write_csv(less, files[0] / "less.csv")
+    pa.parquet.write_table(less, files[0] / "less.parquet")
     done = skymesh(*args, cwd=files[0], check=code)
     assert expected in done.stderr
     assert "Traceback" not in done.stderr
@@ -212,6 +224,22 @@ def test_a_refusal_has_the_line_of_its_query(tmp_path):
     assert done.stderr.startswith("f.yaml:11: queries[1].algorithm: query 'b': algorithm sa does not serve it")
 
 
+def test_a_refusal_is_told_with_all_other_mistakes(tmp_path):
+    (tmp_path / "f.yaml").write_text(
+        "version: 1\nstreams: {s: {id: id, attributes: [x]}}\nqueries:\n"
+        "  - {name: a, stream: s, k: 1, score: x, window: {count: 9}, algorithm: sb}\n"
+        "  - {name: b, stream: s, k: 0, score: x, window: {count: 9}, algorithm: sb}\n"
+        "  - {name: c, stream: s, k: 1, score: y, window: {count: 9}}\n"
+    )
+    *messages, total = skymesh("validate", "f.yaml", cwd=tmp_path, check=2).stderr.splitlines()
+    assert [message.split(": ")[:2] for message in messages] == [
+        ["f.yaml:4", "queries[0].algorithm"],
+        ["f.yaml:5", "queries[1].k"],
+        ["f.yaml:6", "queries[2].score"],
+    ]
+    assert total == "3 mistakes; nothing was run"
+
+
 def test_good_files_are_valid_and_explained():
     assert "no mistakes" in skymesh("validate", "configs/queries/demo.yaml").stdout
     assert json.loads(skymesh("validate", "configs/queries/demo.yaml", "--json").stdout)["valid"] is True
@@ -261,10 +289,12 @@ def test_flights_are_real_data(tmp_path):
 
 
 def test_the_demo_ends_by_itself_with_a_board(tmp_path):
-    done = skymesh("demo", "--seconds", 1, "--svg", tmp_path / "board.svg")
+    done = skymesh("demo", "--seconds", 1, "--svg", tmp_path / "board.svg", cwd=tmp_path)  # from any directory
     assert "turnover-last-minute" in done.stdout
     assert re.search(r"done: [\d,]+ rows", done.stdout)
-    assert (tmp_path / "board.svg").read_text().startswith("<svg")
+    picture = (tmp_path / "board.svg").read_text()
+    assert picture.startswith("<svg")
+    assert "url(http" not in picture, "a picture that loads nothing"
 
 
 def test_the_demo_draws_a_live_board_on_a_terminal():

@@ -43,6 +43,7 @@ COLUMNS = {"venue": "string", "qty": "int64", "big": "bool", "fee": "float64"}
         ("prise", "did you mean price"),
         ("f'{price}'", "not part of the language"),
         ("price := 3", "cannot be read"),
+        ("price +", "cannot be read: invalid syntax at its end"),
         ("-" * 5000 + "price", "nests"),
         ("(" * 100 + "price" + ")" * 100 + "x" * 10_000, "at most 10,000 are read"),
         ("price in volume", "needs a list of constants"),
@@ -66,6 +67,7 @@ def test_what_is_no_score_is_refused_with_the_reason(text, reason):
         ("'A' == 'A'", "two constants"),
         ("3 in [3] and 'a' in ['a']", "membership of constants"),
         ("venu == 'A'", "did you mean venue"),
+        ("venue = 'A'", "invalid syntax at column 7; to compare, write =="),
         ("big > true", "compared with ==, != or in only"),
     ],
 )

@@ -211,6 +211,16 @@ def test_one_broken_query_hides_no_other_mistake():
     assert len(found) == 9
 
 
+def test_a_wrong_domain_hides_no_mistake_in_queries_over_its_stream():
+    found = problems_of(
+        "version: 1\nstreams:\n  s: {id: id, attributes: {x: {domain: [1, 0]}, y: {domain: wide}}}\nqueries:\n"
+        "  - {name: a, stream: s, k: 1, score: x + y, window: {count: 5}}\n"
+        "  - {name: b, stream: s, k: 1, score: z, window: {count: 5}}\n"
+    )
+    for expected, problem in zip(("x.domain: ", "y.domain: 'wide'", "z is no attribute"), found, strict=True):
+        assert expected in problem
+
+
 def test_lines_are_those_of_the_file():
     found = problems_of(
         HEAD + "  - name: a\n    stream: s\n    k: 1\n    score: x\n    window:\n      count: 10\n      slide: 50\n"
