@@ -27,7 +27,9 @@ Rankings = tuple[Ints, Floats]  # seq i8[queries, k] and score f8[queries, k], b
 
 PREFILTER = np.float32
 _ROUNDING = float(np.finfo(PREFILTER).eps)
-_PAIRS_AT_ONCE = 250_000  # scores of that many pairs stay in the second-level cache; 4 times as many took 1.3 times as long
+_PAIRS_AT_ONCE = (
+    250_000  # scores of that many pairs stay in the second-level cache; 4 times as many took 1.3 times as long
+)
 _SAMPLED_EVERY = 32
 _QUERIES_A_SCAN = 64
 
@@ -129,14 +131,14 @@ class NumpyTopK:
     def fill(self, batches: Sequence[Batch]) -> None:
         """Take in rows without ranking them one batch at a time; then search for every query."""
         for batch in batches:
-            self._store(_values_of(batch))
+            self._store(values_of(batch))
         everyone = np.arange(self._scoring.queries)
         self._search_together(everyone)
         self._rank(everyone)
 
     def push(self, batch: Batch) -> None:
         """One cycle: take a batch in and bring the rankings up to date."""
-        values = _values_of(batch)
+        values = values_of(batch)
         first_seq = self._next_seq
         features = self._store(values)
         row, query = self._passing(features)
@@ -332,7 +334,7 @@ def alike(points: Floats, groups: int, *, rounds: int = 20, seed: int = 0) -> In
     return label
 
 
-def _values_of(batch: Batch) -> Floats:
+def values_of(batch: Batch) -> Floats:
     """f8[d, n]: every column but the id."""
     return np.stack([column for name, column in batch.items() if name != "id"])
 
