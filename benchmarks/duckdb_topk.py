@@ -24,8 +24,7 @@ class DuckRecompute:
         self._connection = duckdb.connect(config={"threads": 1})
         weights = coefficients(setting)[:sampled]
         self._queries = [
-            f"select id, {_expression(setting, row)} as score from rows "  # noqa: S608
-            f"order by score desc, id desc limit {setting.k}"
+            f"select id, {_expression(setting, row)} as score from rows order by score desc, id desc limit {setting.k}"
             for row in weights.tolist()
         ]
         self._found: list[dict[str, np.ndarray]] = []

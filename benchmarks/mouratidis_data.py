@@ -94,7 +94,7 @@ def _points(random: np.random.Generator, setting: Setting) -> Floats:
 
 
 def anticorrelated(random: np.random.Generator, dimensions: int, count: int) -> Floats:
-    """Points near the middle plane: what one attribute gains, its neighbour loses. Those outside the box are redrawn."""
+    """Points near the middle plane: what one attribute gains, its neighbour loses. All lie in the box."""
     found: list[Floats] = []
     missing = count
     while missing > 0:

@@ -279,7 +279,7 @@ class NumpyTopK:
         return self._scoring.exact(self._values[:, place], queries)
 
     def _found(self, queries: Ints, floor: Floats) -> NDArray[np.bool_]:
-        """Hold the best of the rows at or above these floors, for the queries where they are enough; which those are."""
+        """Hold the best of the rows at or above these floors, where they are enough; for which queries they are."""
         place, number = self._scan(self._features[: min(self._window, self._next_seq)], queries, floor)
         score = self._scoring.exact(self._values[:, place], queries[number])
         above = score >= floor[number]
