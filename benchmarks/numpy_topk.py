@@ -128,6 +128,10 @@ class NumpyTopK:
     def rankings(self) -> Rankings:
         return self._shown_seq, self._shown_score
 
+    def kept(self) -> float:
+        """Rows that a query holds, on average."""
+        return float(self._held.mean())
+
     def fill(self, batches: Sequence[Batch]) -> None:
         """Take in rows without ranking them one batch at a time; then search for every query."""
         for batch in batches:

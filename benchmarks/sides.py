@@ -35,6 +35,8 @@ class Side(Protocol):
 
     def rankings(self) -> Rankings: ...
 
+    def kept(self) -> float: ...
+
 
 class PaperEngine(sm.Engine):
     """Nothing is kept beyond what the papers describe."""
