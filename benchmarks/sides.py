@@ -22,8 +22,7 @@ from skymesh.algorithms.keeping import EXACTLY_K, EXACTLY_K_UNTRIMMED
 
 NUMPY_PLAIN, NUMPY_GROUPED, NUMPY_TOGETHER = "NumPy plain", "NumPy grouped", "NumPy grouped, searches together"
 NUMPY = (NUMPY_PLAIN, NUMPY_GROUPED, NUMPY_TOGETHER)
-# The lengths of TSL's views that the paper found best, by k.
-VIEW_ROWS = {1: 4, 5: 10, 10: 20, 20: 30, 50: 70, 100: 120}
+PAPER = {"tma": EXACTLY_K, "sma": EXACTLY_K_UNTRIMMED}
 
 
 class Side(Protocol):
@@ -39,11 +38,12 @@ class Side(Protocol):
 
 
 class PaperEngine(sm.Engine):
-    """Nothing is kept beyond what the papers describe."""
+    """Nothing is kept beyond what the paper describes; TSL's views are the paper's anyway."""
 
-    def _make_algorithm(self, kind: type[Algorithm], is_time: bool) -> Algorithm:
-        keeping = EXACTLY_K_UNTRIMMED if kind.prunes else EXACTLY_K
-        return kind(is_time=is_time, keeping=keeping)
+    def _make_algorithm(self, kind: type[Algorithm], **options: Any) -> Algorithm:
+        if kind.name in PAPER:
+            options["keeping"] = PAPER[kind.name]
+        return super()._make_algorithm(kind, **options)
 
 
 class Skymesh:
