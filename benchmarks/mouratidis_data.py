@@ -118,14 +118,18 @@ def coefficients(setting: Setting) -> Floats:
     return np.random.default_rng([setting.seed, 2]).random((setting.queries, setting.dimensions))
 
 
-def query_set(setting: Setting, algorithm: str) -> sm.QuerySet:
+def query_set(setting: Setting, algorithm: str, *, when_full: bool = False) -> sm.QuerySet:
+    """`when_full`: the first ranking is that of the first full window, as in the paper."""
+    window = {"count": setting.window, "slide": setting.arrivals}
+    if when_full:
+        window["offset"] = setting.window
     queries = [
         sm.TopK(
             name=f"q{number}",
             stream=STREAM,
             k=setting.k,
             score={setting.score: dict(zip(setting.attributes, map(float, row), strict=True))},
-            window={"count": setting.window, "slide": setting.arrivals},
+            window=window,
             algorithm=algorithm,
         )
         for number, row in enumerate(coefficients(setting))

@@ -80,7 +80,7 @@ class Skymesh:
 
 
 def skymesh_side(algorithm: str, setting: Setting, *, paper: bool = False) -> Skymesh:
-    return Skymesh(query_set(setting, algorithm), engine=PaperEngine if paper else sm.Engine)
+    return Skymesh(query_set(setting, algorithm, when_full=paper), engine=PaperEngine if paper else sm.Engine)
 
 
 def numpy_side(name: str, setting: Setting) -> NumpyTopK:
