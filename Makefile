@@ -7,7 +7,7 @@ KERNELS := $(shell find skymesh -name '*_kernels.py') skymesh/algorithms/kernel.
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup run test check lint types bench docs clean
+.PHONY: help setup run test check lint types bench sweep plots docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,8 +41,19 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
-bench: setup  ## the benchmarks, with tables and JSON in out/
+# Only the benchmarks and the pictures need DuckDB and matplotlib.
+$(VENV)/.bench: $(VENV)/.installed
+	PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --editable '.[bench]'
+	@touch $@
+
+bench: setup $(VENV)/.bench  ## the benchmarks, with tables and JSON in out/
 	$(BIN)/python -m benchmarks
+
+sweep: setup $(VENV)/.bench  ## cost and space over the ranges of the grid paper, for `make plots`
+	$(BIN)/python -m benchmarks.sweep
+
+plots: setup $(VENV)/.bench  ## the pictures in docs/plots/, from the last sweep
+	$(BIN)/python -m benchmarks.plots
 
 docs: setup  ## the pictures and the schema that the documentation shows
 	$(BIN)/skymesh schema > configs/skymesh.schema.json

@@ -1,20 +1,42 @@
-"""All benchmarks, one after the other: `python -m benchmarks`, or some of them by name."""
+"""The benchmarks by name, one after the other: `python -m benchmarks [NAME ...] [--part PART ...] [--json]`."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import importlib
+import json
 import sys
 
-BENCHMARKS = ("push", "skyband", "load", "peers")
+from benchmarks import harness
+
+BENCHMARKS = ("push", "skyband", "load", "peers", "mouratidis")
 
 
 def main() -> None:
-    wanted = sys.argv[1:] or list(BENCHMARKS)
-    unknown = [name for name in wanted if name not in BENCHMARKS]
-    if unknown:
-        sys.exit(f"there is no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
-    for name in wanted:
-        importlib.import_module(f"benchmarks.{name}").main()
+    asked = _arguments()
+    modules = [importlib.import_module(f"benchmarks.{name}") for name in asked.names or BENCHMARKS]
+    with contextlib.redirect_stdout(sys.stderr if asked.json else sys.stdout):
+        for module in modules:
+            if hasattr(module, "PARTS"):
+                module.main(asked.part or list(module.PARTS), algorithms=asked.algorithms.split(","))
+            else:
+                module.main()
+    if asked.json:
+        print(json.dumps(harness.reported, indent=2))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Tables on stdout, JSON in out/.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all unless named: {', '.join(BENCHMARKS)}")
+    parser.add_argument("--part", action="append", help="one part of a benchmark that has parts; may be repeated")
+    parser.add_argument("--algorithms", default="tsl,tma,sma", help="what mouratidis runs of skymesh, comma-separated")
+    parser.add_argument("--json", action="store_true", help="JSON on stdout, the tables on stderr")
+    asked = parser.parse_args()
+    for name in asked.names:
+        if name not in BENCHMARKS:
+            parser.error(f"there is no benchmark {name!r}; there are {', '.join(BENCHMARKS)}")
+    return asked
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 OUT = Path("out")
+reported: list[dict[str, Any]] = []  # what this process has reported so far, for `--json`
 
 
 def median_seconds(work: Callable[[], object], *, rounds: int) -> float:
@@ -40,7 +41,7 @@ def _timed(work: Callable[[], object]) -> float:
 
 
 def report(name: str, title: str, rows: list[dict[str, Any]], **settings: Any) -> None:
-    """Print a table and write out/NAME.json."""
+    """Print a table, write out/NAME.json, and remember it."""
     columns = list(rows[0])
     cells = [[_shown(row[column]) for column in columns] for row in rows]
     widths = [max(len(column), *(len(line[i]) for line in cells)) for i, column in enumerate(columns)]
@@ -56,6 +57,7 @@ def report(name: str, title: str, rows: list[dict[str, Any]], **settings: Any) -
     OUT.mkdir(exist_ok=True)
     record = {"name": name, "title": title, "settings": settings, "rows": rows, "machine": machine()}
     (OUT / f"{name}.json").write_text(json.dumps(record, indent=2))
+    reported.append(record)
 
 
 def _shown(value: Any) -> str:

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 the input could not be taken, 2 what was asked cannot be, 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -219,6 +220,27 @@ def demo(
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     console.print(f"done: {board.pace.line()}")
+
+
+@app.command()
+@_reported
+def bench(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="which benchmark, such as mouratidis")],
+    part: Annotated[
+        list[str] | None, typer.Option(help="one part of it; may be repeated, all parts if left out")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a benchmark of the source checkout; tables on stdout, JSON in out/."""
+    root = Path(__file__).parents[2]
+    if not (root / "benchmarks" / "__main__.py").is_file():
+        raise QueryError(
+            f"there are no benchmarks beside {root / 'skymesh'}: they are part of the source checkout, not of the "
+            "installed package; clone the repository, run `make setup` there and then .venv/bin/skymesh bench"
+        )
+    options = [option for chosen in part or [] for option in ("--part", chosen)] + ["--json"] * as_json
+    ran = subprocess.run([sys.executable, "-m", "benchmarks", name, *options], cwd=root, check=False)  # noqa: S603
+    raise typer.Exit(ran.returncode)
 
 
 def _version(asked: bool) -> None:

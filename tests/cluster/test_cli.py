@@ -344,3 +344,9 @@ def test_ctrl_c_ends_cleanly_with_what_was_done_so_far(files):
     assert 0 < rows < 400_000
     changes = [json.loads(line) for line in out.read_text().splitlines()]
     assert max(row["at"] for row in changes if row["query"] == "q") <= rows
+
+
+def test_bench_names_the_benchmarks_that_there_are():
+    found = skymesh("bench", "nothing", check=2)
+    assert "there is no benchmark 'nothing'" in found.stderr
+    assert "mouratidis" in found.stderr
