@@ -506,7 +506,7 @@ def show(ranking: Any, r: int, pool: Any, changes: Any, slots: Any, seen: Any, c
     horizon = horizon_of(p, ranking.size)
     if ranking.searched:
         # Rows that are gone without having been shown may stay for a while: most cycles would find one and look at all.
-        gone = ranking.expiry_point <= p or ranking.count > ranking.most
+        gone = min(ranking.expiry_point, ranking.first_death) <= p or ranking.count > ranking.most
     else:
         gone = ranking.oldest <= horizon or ranking.first_death <= p
     every_point = ranking.emit == SNAPSHOT and not ranking.is_time
@@ -733,7 +733,7 @@ def falls_short(ranking: Any, pool: Any, p: int) -> bool:
     """Whether rows below the floor, which are not here, may belong to the ranking at point p."""
     if ranking.floor_merit == -np.inf:
         return False
-    if ranking.expiry_point > p and ranking.shown_count >= ranking.k and ranking.oldest > EVER:
+    if min(ranking.expiry_point, ranking.first_death) > p and ranking.shown_count >= ranking.k and ranking.oldest > EVER:
         return False  # what was shown is all there
     horizon = horizon_of(p, ranking.size)
     alive = 0

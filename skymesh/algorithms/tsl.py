@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 
 from ..queries import AnyQuery, Stream
 from ..queries.shapes import Shape
-from .asked import Asked
+from .asked import ALL_ROWS, Asked
 from .base import Algorithm, RowSide
-from .columns import Floats, Hits, Ints, Rows, Spans, State, never
+from .columns import EVER, Floats, Hits, Ints, Rows, Spans, State, never
 from .keeping import Keeping
 from .row_store import RowStore
 from .score_kernels import BLOCK
@@ -157,7 +157,8 @@ class ListedRows(RowSide):
             more = max(8, 2 * (ranking + 1)) - len(self._floors)
             self._floors = np.concatenate((self._floors, np.full(more, -np.inf)))
             self._slot_of = np.concatenate((self._slot_of, np.full(more, -1)))
-        self._floors[ranking] = -np.inf
+        # A threshold query takes in rows as they come; rankings ask, and then tell their floor.
+        self._floors[ranking] = -np.inf if self.questions.asked[slot].k >= ALL_ROWS else np.inf
         self._slot_of[ranking] = slot
 
     def remove(self, slot: int) -> None:
@@ -185,10 +186,7 @@ class ListedRows(RowSide):
         return Hits(found.owner[:count], found.row[:count], found.merit[:count], never(count), rows)
 
     def recall(self, slot: int, rows: Rows) -> Hits:
-        """Takes them in only: the ranking asks for them, as for all rows that are here."""
-        self._append(rows)
-        none = np.empty(0, np.int32)
-        return Hits(none, none, np.empty(0, np.float64), never(0), rows)
+        return self.insert(rows, EVER)
 
     def search(self, spans: Spans) -> Hits:
         if self._look["clock"][0] > CLOCK_MAX:
