@@ -190,7 +190,9 @@ class Grid(RowSide):
         )
         ring.append(rows)
         if beyond:
+            # Boxes widen, and cells that nobody reached may be reached now: look at every row.
             self._widen(rows.numbers)
+            touched[:count], tested = np.arange(count), count
         cursor = np.zeros(2, np.int64)
         if tested:
             while True:

@@ -227,12 +227,12 @@ def first_below(pool: Any, start: int, count: int, hit: Any) -> int:
 
 
 @kernel
-def take_in(ranking: Any, pool: Any, hit: Any) -> None:
+def take_in(ranking: Any, pool: Any, hit: Any, past: int) -> None:
     """Put a hit into the pool, unless it is there, or can never show. The pool has room."""
     start, count = ranking.start, ranking.count
     place = first_below(pool, start, count, hit)
     if place > 0 and not ranks_below(hit, pool[start + place - 1]):
-        end_entry(ranking, pool[start + place - 1], hit.until)
+        end_entry(ranking, pool[start + place - 1], hit.until, past)
         return
     if is_below_floor(ranking, hit):
         return
@@ -292,13 +292,13 @@ def widen(ranking: Any, entry: Any) -> None:
 
 
 @kernel
-def end_entry(ranking: Any, entry: Any, until: int) -> None:
+def end_entry(ranking: Any, entry: Any, until: int, past: int) -> None:
     """An entry that is there already may have been superseded or deleted meanwhile; the earlier end counts."""
     if until < entry.until:
         entry.until = until
         ranking.first_death = min(ranking.first_death, until)
         if entry.shown > 0:
-            ranking.expiry_point = min(ranking.expiry_point, point_of_death(ranking, until))
+            ranking.expiry_point = min(ranking.expiry_point, point_of_death(ranking, until, past))
 
 
 @kernel
@@ -421,9 +421,9 @@ def point_of_hit(ranking: Any, at: int, past: int) -> int:
 
 
 @kernel
-def point_of_death(ranking: Any, until: int) -> int:
-    """The point that first misses a row that is superseded or deleted at `until`."""
-    x = max(until, ranking.done + 1)
+def point_of_death(ranking: Any, until: int, past: int) -> int:
+    """The point that first misses a row that is superseded or deleted at `until`, given what is over."""
+    x = max(until, ranking.done + 1, past + 1)
     if ranking.slide == 0:
         return max(x, ranking.wake)
     return point_from(x, ranking.slide, ranking.offset, ranking.first)
@@ -459,7 +459,7 @@ def advance_ranking(
         while h < hits.shape[0] and hits[h].at <= p:
             if ranking.count == ranking.room:
                 return POOL_FULL
-            take_in(ranking, pool, hits[h])
+            take_in(ranking, pool, hits[h], past)
             h += 1
             taken[r] = h
             raise_floor_between(ranking, pool)
@@ -477,7 +477,7 @@ def advance_ranking(
         if ranking.count == ranking.room:
             return POOL_FULL
         ranking.pending_point = min(ranking.pending_point, point_of_hit(ranking, hits[h].at, past))
-        take_in(ranking, pool, hits[h])
+        take_in(ranking, pool, hits[h], past)
         h += 1
         taken[r] = h
         raise_floor_between(ranking, pool)
@@ -699,7 +699,7 @@ def find_expiry(ranking: Any, pool: Any) -> None:
         leaves = leaves_at(soonest, ranking.size)
         ranking.expiry_point = point_from(leaves, ranking.slide, ranking.offset, ranking.first)
     if death < NEVER:
-        ranking.expiry_point = min(ranking.expiry_point, point_of_death(ranking, death))
+        ranking.expiry_point = min(ranking.expiry_point, point_of_death(ranking, death, EVER))
 
 
 @kernel

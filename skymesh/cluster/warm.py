@@ -70,7 +70,7 @@ def warm() -> None:
         engine.flush()
         engine.push("plain", {**_batch(120), "x": [None, "text", *range(18)]}, now=10**15)
         engine.remove("plain 0")
-    _warm_lists(streams["plain"])
+    _warm_long(*streams.values())
     _warm_bounds()
 
 
@@ -105,12 +105,18 @@ def _batch(first: int) -> dict[str, object]:
     }
 
 
-def _warm_lists(stream: skymesh.Stream) -> None:
-    """Enough rows for lists that are merged, searched and cut."""
-    query = skymesh.TopK(name="q", stream="s", k=2, score="x + y", window={"count": 30}, algorithm="tsl")
-    with skymesh.Engine(skymesh.QuerySet(streams={"s": stream}, queries=[query])) as engine:
+def _warm_long(stream: skymesh.Stream, deletes: skymesh.Stream) -> None:
+    """Enough rows for lists that are merged and for cells that are searched, fill up and run empty."""
+    ranked = {"k": 2, "score": "x + y", "window": {"count": 30}}
+    plain = [skymesh.TopK(name=name, stream="plain", algorithm=name, **ranked) for name in ("tsl", "tma", "sma")]
+    edited = [skymesh.TopK(name=kind, stream="edited", per_id=kind, **ranked) for kind in ("all", "latest")]
+    queries = skymesh.QuerySet(streams={"plain": stream, "edited": deletes}, queries=plain + edited)
+    with skymesh.Engine(queries) as engine:
         for first in range(0, 400, 20):
-            engine.push("s", _batch(first), now=10**15)
+            engine.push("plain", _batch(first), now=10**15)
+            engine.push("edited", _batch(first), now=10**15)
+        engine.delete("edited", ["n1"])
+        engine.remove("tma")
 
 
 def _warm_bounds() -> None:
