@@ -95,6 +95,18 @@ SCORES = (
     "log(x)",
     "sqrt(x - 1)",
     "1 / y",
+    "sqrt(abs(x - 0.3)) - y * (1 - y)",
+    "(1 + x) * (2 + y)",
+    "x * x - 2 * (y * y)",
+    "sqrt((x - 1) ** 2 + 2 * (y - 2) ** 2)",
+    "max(abs(x - 2), 3 * abs(y - 1))",
+)
+# Unknown, wide, narrower than the values, and beside them: what lies outside is ranked all the same.
+DOMAINS: tuple[dict[str, Any], ...] = (
+    {"x": {}, "y": {}},
+    {"x": {"domain": [0, 4], "intervals": 4}, "y": {"domain": [0, 3], "intervals": 3}},
+    {"x": {"domain": [1, 2.5], "intervals": 3}, "y": {}},
+    {"x": {"domain": [-9, -8], "intervals": 2}, "y": {"domain": [2, 2]}},
 )
 FILTERS = (
     None,
@@ -203,7 +215,7 @@ def scenarios(draw: st.DrawFn, algorithm: str, features: Features) -> Scenario:
         lateness=draw(st.sampled_from([0, 0, 2, 6])) * US,
         keep={"time": 20 * US, "count": 20},
         deletes=deletes,
-        attributes=["x", "y"],
+        attributes=draw(st.sampled_from(DOMAINS)),
         columns=["venue"],
     )
     queries = [draw(query_specs(f"q{i}", algorithm, served)) for i in range(draw(st.integers(1, 3)))]

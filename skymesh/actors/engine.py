@@ -55,8 +55,8 @@ class Engine:
             kind = choose(query, queries.streams[query.stream]).algorithm
             self._lanes[query.stream].add(query, kind, first=True)
 
-    def _make_algorithm(self, kind: type[Algorithm], is_time: bool) -> Algorithm:
-        return kind(is_time=is_time)
+    def _make_algorithm(self, kind: type[Algorithm], **options: Any) -> Algorithm:
+        return kind(**options)
 
     # -- what changes a ranking --------------------------------------------------------------------------------
 

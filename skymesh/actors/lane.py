@@ -16,6 +16,7 @@ from ..algorithms.asked import Asked, ask
 from ..algorithms.columns import EVER, NEVER, Changes, Ints, Op, Rows
 from ..errors import QueryError
 from ..queries import AnyQuery, Stream
+from ..routing.domains import Domains
 from ..routing.encoder import Encoder
 from ..routing.groups import Groups
 from ..routing.history import History
@@ -26,7 +27,7 @@ from ..routing.splitter import Splitter
 from ..routing.texts import Texts
 from .change_log import ChangeLog, Piece
 
-MakeAlgorithm = Callable[[type[Algorithm], bool], Algorithm]
+MakeAlgorithm = Callable[..., Algorithm]
 _TEXTS_MIN = 4096
 
 
@@ -46,8 +47,9 @@ class Running:
 class Team:
     """An instance of an algorithm, and which query and group each of its rankings is."""
 
-    def __init__(self, algorithm: Algorithm) -> None:
+    def __init__(self, algorithm: Algorithm, *, by_id: bool) -> None:
         self.algorithm = algorithm
+        self.by_id = by_id  # whether it links rows of one id
         self.queries: dict[int, Running] = {}
         self._query = np.zeros(0, np.int32)
         self._group = np.zeros(0, np.int32)
@@ -89,6 +91,7 @@ class Lane:
         self._make_algorithm = make_algorithm
         self.splitter = Splitter(name, stream)
         self._encoder = Encoder(stream)
+        self._domains = Domains(stream)
         self._pending = Pending()
         self._groups = Groups()
         self._teams: list[Team] = []
@@ -117,7 +120,7 @@ class Lane:
 
     def add(self, query: AnyQuery, kind: type[Algorithm], *, first: bool) -> Running:
         """Start a query. `first`: with the engine, before any row."""
-        self._encoder.admit(query)
+        reads_more = self._encoder.admit(query)
         if query.per_id != "all" and self.stream.id.type == "string" and self.splitter.id_texts is None:
             self._tell_ids_apart()
         is_time = query.window.is_time
@@ -128,7 +131,7 @@ class Lane:
         asked = ask(query, self.stream, self._encoder.places(), since)
         if asked.span.until <= upto:
             raise QueryError(f"query {query.name!r}: its `until` has passed already; choose a later one")
-        team = self._team(kind, is_time, alone=recalled is not None)
+        team = self._team(kind, query, asked, recalls=recalled is not None, reads_more=reads_more)
         slot = team.algorithm.add(asked, upto)
         running = Running(query, self._log.add_query(query, self.stream), asked, team, slot)
         team.queries[slot] = running
@@ -139,17 +142,26 @@ class Lane:
         else:
             team.note(team.algorithm.rankings(slot)[0], running, -1)
         if recalled is not None:
-            self._recall(running, recalled)
+            holds = kind.keeps_rows and not team.algorithm.is_late
+            self._recall(running, recalled, held=holds)
         return running
 
-    def _team(self, kind: type[Algorithm], is_time: bool, *, alone: bool) -> Team:
-        alone = alone and kind.keeps_rows
-        if not alone:
-            for team in self._teams:
-                if type(team.algorithm) is kind and team.algorithm.is_time == is_time and not team.algorithm.is_late:
-                    return team
-        team = Team(self._make_algorithm(kind, is_time))
-        team.algorithm.is_late = alone
+    def _team(self, kind: type[Algorithm], query: AnyQuery, asked: Asked, *, recalls: bool, reads_more: bool) -> Team:
+        """The team that takes a query. One that looks back on rows joins others only where all of these are held, with
+        the columns that it reads; otherwise, if its algorithm keeps rows, it gets its own."""
+        is_time = asked.span.is_time
+        by_id = kind.links and (self.stream.deletes or query.per_id != "all")
+        for team in self._teams:
+            algorithm = team.algorithm
+            if type(algorithm) is not kind or algorithm.is_time != is_time or algorithm.is_late or team.by_id != by_id:
+                continue
+            if not (recalls and kind.keeps_rows):
+                return team
+            if not reads_more and algorithm.covers(asked, self.upto(is_time=is_time)):
+                return team
+        options = {"is_time": is_time, "by_id": by_id, "has_time": self.stream.time is not None}
+        team = Team(self._make_algorithm(kind, domains=self._domains.axes, **options), by_id=by_id)
+        team.algorithm.is_late = recalls and kind.keeps_rows
         self._teams.append(team)
         return team
 
@@ -200,13 +212,17 @@ class Lane:
 
     # -- rows from before a query was added --------------------------------------------------------------------
 
-    def _recall(self, running: Running, kept: list[RawRows]) -> None:
-        """Start a query with rows that were kept; its groups are those of the rows that wait to fall due as well."""
+    def _recall(self, running: Running, kept: list[RawRows], *, held: bool) -> None:
+        """Start a query with rows that were kept, unless its team holds them; its groups are those of the rows that
+        wait to fall due as well."""
         is_time = running.asked.span.is_time
         if running.asked.is_grouped:
             arrived = together([self.splitter.empty_rows(), *kept, *(self._pending.runs() if is_time else [])])
             arrived = arrived.take(np.argsort(arrived.seq, kind="stable"))
             self._register(running, self._encoder.rows(arrived, is_time=is_time), None)
+        if held:
+            running.team.algorithm.recall(running.slot, None)
+            return
         for raw in kept:
             running.team.algorithm.recall(running.slot, self._encoder.rows(raw, is_time=is_time))
 
@@ -217,6 +233,9 @@ class Lane:
         split = self.splitter.split(data, now)
         self.splitter.commit(split, self._rejects)
         raw = split.rows
+        if self._domains.learn(raw.numbers):
+            for team in self._teams:
+                team.algorithm.learn(self._domains.axes)
         good = None if split.verdict is None else np.flatnonzero(split.verdict == 0)
         needs_rows = any(not team.algorithm.is_time for team in self._teams)
         rows = self._encoder.rows(raw, is_time=False) if needs_rows or self._grouped else None

@@ -7,8 +7,21 @@ all share; `sa`, `tsl` and `scan` are algorithms; `oracle` recomputes everything
 from .base import Algorithm, RowSide
 from .sa import StrictSkyband
 from .scan import Scan
+from .sma import SkybandMonitoring
+from .tma import TopMonitoring
 from .tsl import SortedLists
 
-ALGORITHMS: dict[str, type[Algorithm]] = {algorithm.name: algorithm for algorithm in (StrictSkyband, SortedLists, Scan)}
+ALGORITHMS: dict[str, type[Algorithm]] = {
+    algorithm.name: algorithm for algorithm in (TopMonitoring, SkybandMonitoring, SortedLists, StrictSkyband, Scan)
+}
 
-__all__ = ["ALGORITHMS", "Algorithm", "RowSide", "Scan", "SortedLists", "StrictSkyband"]
+__all__ = [
+    "ALGORITHMS",
+    "Algorithm",
+    "RowSide",
+    "Scan",
+    "SkybandMonitoring",
+    "SortedLists",
+    "StrictSkyband",
+    "TopMonitoring",
+]

@@ -30,7 +30,7 @@ ranks no lower, so the union has every row down to there.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -38,6 +38,7 @@ import numpy as np
 
 from ..queries import AnyQuery, Stream
 from .asked import Asked
+from .boxes import Axis
 from .columns import EVER, NEVER, Changes, Floats, Hits, Ints, Rows, Spans, State
 from .instants import Instants
 from .keeping import Keeping
@@ -85,6 +86,12 @@ class RowSide(ABC):
     def search(self, spans: Spans) -> Hits:
         """The rows that rankings ask for which fall short; see Spans."""
         raise NotImplementedError(f"{type(self).__name__} sends everything, so nobody asks")
+
+    def begin(self, upto: int) -> None:
+        """Rows up to a position have passed before this side was there."""
+
+    def learn(self, domains: Sequence[Axis | None]) -> None:
+        """Domains of attributes that were not declared are known from now on."""
 
     def covers(self, asked: Asked, upto: int) -> bool:
         """Whether the rows that a new query looks back on are all here: then it asks for them."""
@@ -156,16 +163,13 @@ class Algorithm(ABC):
     prunes: ClassVar[bool]  # whether its rankings drop what dominance rules out
     keeps_rows: ClassVar[bool]  # whether it holds the rows of the window, so that late starters need their own
     splits: ClassVar[bool] = True  # whether it may have several row sides
+    links: ClassVar[bool] = False  # whether `latest` and deletions make it link rows of one id, at a cost
     keeping: ClassVar[Keeping | None] = None  # how much its rankings hold, where row sides can be asked for more
 
-    def __init__(
-        self, *, is_time: bool, hold: int = 0, sides: int = 1, split: Split | None = None, **options: Any
-    ) -> None:
-        """`hold`: how far back rows are kept for queries that start later, where rows are kept at all."""
+    def __init__(self, *, is_time: bool, sides: int = 1, split: Split | None = None, **options: Any) -> None:
         assert sides == 1 or self.splits, f"{self.name} works on all rows in one place"
         self.is_time = is_time
         self.is_late = False  # made for one query that started with rows from before
-        self.hold = hold
         self._options = options
         self._row_sides = [self.make_row_side(alone=sides == 1) for _ in range(sides)]
         self._query_side = Standings(prunes=self.prunes, keeping=options.get("keeping", self.keeping))
@@ -194,6 +198,9 @@ class Algorithm(ABC):
 
     def add(self, asked: Asked, upto: int, *, register: bool = True) -> int:
         """A query from now on; all points up to `upto` are over. Returns its slot."""
+        if self._slot_count == 0:
+            for side in self._row_sides:
+                side.begin(upto if upto > 0 or self.is_time else EVER)
         self._upto = max(self._upto, upto)
         slot = self._free_slots.pop() if self._free_slots else self._slot_count
         self._slot_count = max(self._slot_count, slot + 1)
@@ -204,9 +211,14 @@ class Algorithm(ABC):
             self.register(slot, 0)
         return slot
 
-    def covers(self, asked: Asked) -> bool:
+    def covers(self, asked: Asked, upto: int) -> bool:
         """Whether the rows that a new query looks back on are all here."""
-        return all(side.covers(asked, self._upto) for side in self._row_sides)
+        return all(side.covers(asked, upto) for side in self._row_sides)
+
+    def learn(self, domains: Sequence[Axis | None]) -> None:
+        """Domains of attributes that were not declared are known from now on."""
+        for side in self._row_sides:
+            side.learn(domains)
 
     def recall(self, slot: int, history: Rows | None) -> None:
         """Rows from before the query was added; they show at the next point. None: they are all here."""
@@ -220,8 +232,7 @@ class Algorithm(ABC):
             self._query_side.wait(ranking, self._upto + 1)
             if self.keeping is not None and self._upto > EVER:
                 self._query_side.recall(ranking, self._upto)
-        if self.keeping is None:
-            self._query_side.advance(self._upto)
+        self._query_side.advance(self._upto)  # takes in what was recalled; no point is due
 
     def register(self, slot: int, value: int) -> int:
         """A new ranking of a query: for a group value, or its only one."""
@@ -272,6 +283,7 @@ class Algorithm(ABC):
         for side, part in zip(self._row_sides, self._parts(rows), strict=True):
             side.note_instants(part)
             self._query_side.merge(side.insert(part, upto, flush=flush))
+        self._query_side.expect(rows.at)
         self._wake(upto)
         self._answer(self._query_side.advance(upto, flush=flush))
         self._upto = max(self._upto, upto)
@@ -375,9 +387,7 @@ class Algorithm(ABC):
 
     def twin(self) -> Algorithm:
         """An instance with the same queries under the same numbers, and no state: what `restore` works on."""
-        twin = type(self)(
-            is_time=self.is_time, hold=self.hold, sides=len(self._row_sides), split=self._split, **self._options
-        )
+        twin = type(self)(is_time=self.is_time, sides=len(self._row_sides), split=self._split, **self._options)
         twin.is_late = self.is_late
         twin._slot_count, twin._ranking_count = self._slot_count, self._ranking_count
         for slot, standing in self._queries.items():

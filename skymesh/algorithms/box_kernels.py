@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..queries.streams import INTERVALS_MAX
 from .kernel import kernel
 from .score_kernels import EUCLIDEAN, LARGEST, LINEAR, PRODUCT, PROGRAM, QUADRATIC, bound_box
 
 AXES_MAX = 7
-INTERVALS_MAX = 128
 
 
 class Boxes(NamedTuple):

@@ -53,6 +53,9 @@ class Carried:
     table: pa.Table
     pick: Ints | None = None
 
+    def __len__(self) -> int:
+        return self.table.num_rows if self.pick is None else len(self.pick)
+
     def take(self, index: Ints) -> Carried:
         return Carried(self.table, index if self.pick is None else self.pick[index])
 

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .box_kernels import bound_merit, fill_box, index_of, key_above, key_of_cell, may_pass
+from .columns import NEVER
+from .hash_kernels import find_pair, put_pair, remove_pair
 from .kernel import kernel, trailing_zeros
 from .score_kernels import EUCLIDEAN, LARGEST, LINEAR, PRODUCT, PROGRAM, QUADRATIC, larger, score_block
 
@@ -27,15 +29,15 @@ BACK_MAX = 2**32 - 1
 HOT = np.dtype([("cell", "i8"), ("start", "i8"), ("count", "i8"), ("room", "i8"), ("filled", "i8")])
 
 # What kernels come back for.
-DONE, HOT_FULL, SHELF_FULL, OUT_FULL = 0, 1, 2, 3
+DONE, HOT_FULL, SHELF_FULL, OUT_FULL, HEAP_FULL = 0, 1, 2, 3, 4
 
 
 class Ring(NamedTuple):
     """Rows by number; row n is at n & mask. position i8[c] is seq in rows, time in time; at = position + shift.
 
     seq, time, id i8[c] (time is empty without event time), back u4[c] (0: none before it), numbers f8[D, c],
-    columns i8[C, c], known b1[C, c]; until, older i8[c] where rows die (else empty): where it stops counting, and the
-    number of the row of its id before it.
+    columns i8[C, c], known b1[C, c]; newer, older, dead i8[c] where rows of one id are linked (else empty): the
+    numbers of the rows of its id after and before it (-1: none), and the position at which it was deleted, or NEVER.
     """
 
     position: Any
@@ -46,8 +48,9 @@ class Ring(NamedTuple):
     numbers: Any
     columns: Any
     known: Any
-    until: Any
+    newer: Any
     older: Any
+    dead: Any
     shift: int
     mask: int
 
@@ -56,7 +59,8 @@ class Cells(NamedTuple):
     """newest i8[cells], state i4[cells] (UNCHECKED, UNREACHED, or its hot cell), active i4[boxes] (how many checked
     cells a box has), hot HOT[h], bits u8[h, w] (queries that reach a hot cell), free i8[h], sectors u8[s, w] (queries
     that reach a box of the sector level), every u8[w] (queries that reach everywhere), shelf_values f8[D * p],
-    shelf_numbers i8[p], fill i8[3]: hot cells that were made, free ones, how much of the shelf is used."""
+    shelf_numbers i8[p], fill i8[4]: hot cells that were made, free ones, how much of the shelf is used, how much a
+    cell lacked there."""
 
     newest: Any
     state: Any
@@ -72,8 +76,8 @@ class Cells(NamedTuple):
 
 
 class Reaching(NamedTuple):
-    """Queries as routing knows them: programs, filter_of i8[q], stack, wanted WANTED[q], floor f8[q] (rows below it are
-    not sent), registered f8[q] (cells with a better bound have the query's bit)."""
+    """Queries as a grid knows them: programs, filter_of i8[q], stack, wanted WANTED[q], floor f8[q] (rows below it are
+    not sent), registered f8[q] (checked cells whose bound is not below it have the query's bit)."""
 
     programs: Any
     filter_of: Any
@@ -124,6 +128,99 @@ def first_beyond(ring: Any, first: int, end: int, at: int) -> int:
         else:
             high = middle
     return low
+
+# -- rows of one id --------------------------------------------------------------------------------------------
+
+
+@kernel
+def link_ids(ring: Any, newest: Any, first_number: int, end: int) -> int:
+    """Link rows first_number..end to the rows of their ids before them; returns how many ids are new.
+
+    newest maps (0, id) to a row number and has room.
+    """
+    added = 0
+    for number in range(first_number, end):
+        slot = number & ring.mask
+        ring.newer[slot] = -1
+        ring.older[slot] = -1
+        ring.dead[slot] = NEVER
+        pair = find_pair(newest, 0, ring.id[slot])
+        if pair >= 0:
+            ring.older[slot] = newest[pair].value
+            ring.newer[newest[pair].value & ring.mask] = number
+            newest[pair].value = number
+        else:
+            put_pair(newest, 0, ring.id[slot], number)
+            added += 1
+    return added
+
+
+@kernel
+def forget_ids(ring: Any, newest: Any, first: int, upto: int) -> int:
+    """Take rows first..upto out of the map of newest rows; returns how many ids are gone with them."""
+    removed = 0
+    for number in range(first, upto):
+        slot = number & ring.mask
+        pair = find_pair(newest, 0, ring.id[slot])
+        if pair >= 0 and newest[pair].value == number:
+            remove_pair(newest, 0, ring.id[slot])
+            removed += 1
+        elif ring.newer[slot] >= 0:
+            ring.older[ring.newer[slot] & ring.mask] = -1
+    return removed
+
+
+@kernel
+def kill_ids(ring: Any, newest: Any, first: int, at: int, killed: Any) -> int:
+    """From each newest row back, the rows that are alive die at `at`; their numbers into killed i8[n], returns how many.
+
+    newest i8[m]: row numbers, -1: none.
+    """
+    count = 0
+    for number in newest:
+        while number >= first:
+            slot = number & ring.mask
+            if ring.dead[slot] >= NEVER:
+                ring.dead[slot] = at
+                killed[count] = number
+                count += 1
+            number = ring.older[slot]
+    return count
+
+
+@kernel
+def end_of(ring: Any, number: int, latest: bool, since: int) -> int:
+    """Where a row stops counting: at its deletion, or where `latest` only sees a newer row that arrived since."""
+    if ring.newer.shape[0] == 0:
+        return NEVER
+    slot = number & ring.mask
+    end = ring.dead[slot]
+    if latest:
+        newer = ring.newer[slot]
+        while newer >= 0:
+            if ring.seq[newer & ring.mask] >= since:
+                return min(end, ring.position[newer & ring.mask] + ring.shift)
+            newer = ring.newer[newer & ring.mask]
+    return end
+
+
+@kernel
+def superseded(ring: Any, first: int, first_number: int, end: int, since_most: int, out: Any) -> int:
+    """Rows that rows first_number..end may have put an end to, into out i8[n]; returns how many, n if it is full.
+
+    That is the row of its id before it; and those further back where a query started so late that it does not count
+    that one. A row may stand there twice.
+    """
+    count = 0
+    for number in range(first_number, end):
+        older = ring.older[number & ring.mask]
+        while older >= first and count < out.shape[0]:
+            out[count] = older
+            count += 1
+            if ring.seq[older & ring.mask] >= since_most:
+                break
+            older = ring.older[older & ring.mask]
+    return count
 
 
 # -- hot cells -------------------------------------------------------------------------------------------------
@@ -199,6 +296,15 @@ def check_cell(reaching: Any, boxes: Any, cells: Any, scratch: Any, cell: int) -
 
 
 @kernel
+def settle(boxes: Any, cells: Any, first: int) -> None:
+    """Note the cells that hold rows, from number `first` on, in the boxes above them. No query reaches them yet."""
+    for cell in range(cells.state.shape[0]):
+        if cells.newest[cell] >= first and cells.state[cell] == UNCHECKED:
+            cells.state[cell] = UNREACHED
+            count_active(boxes, cells, key_of_cell(boxes, cell), 1)
+
+
+@kernel
 def count_active(boxes: Any, cells: Any, key: int, by: int) -> None:
     """Note in all boxes above a cell that it was checked (1), or is not any more (-1)."""
     for level in range(boxes.base.shape[0] - 1):
@@ -244,6 +350,7 @@ def shelve(ring: Any, cells: Any, h: int, first: int) -> bool:
         number -= back
     room = (count + (count >> 1) + 15) & ~7
     if cells.fill[2] + room > cells.shelf_numbers.shape[0]:
+        cells.fill[3] = room
         return False
     record.start = cells.fill[2]
     record.count = count
@@ -387,12 +494,10 @@ def test_rows(
     first_number: int,
     first: int,
     x: Any,
-    out_ranking: Any,
-    out_row: Any,
-    out_merit: Any,
+    out: Any,
     cursor: Any,
 ) -> int:
-    """Rows that reach a query's floor, into out_ranking i4, out_row i4, out_merit f8.
+    """Rows that reach a query's floor, into out, which has ranking i4, number i8, merit f8 and until i8.
 
     touched i4: places of the rows to test in cell i4[n], `count` of them; row i has number first_number + i. cursor
     i8[2]: the row at hand and how many hits there are. Comes back for room; call again to go on.
@@ -400,7 +505,7 @@ def test_rows(
     words = cells.every.shape[0]
     for j in range(cursor[0], count):
         cursor[0] = j
-        if cursor[1] + 64 * words > out_ranking.shape[0]:
+        if cursor[1] + 64 * words > out.number.shape[0]:
             return OUT_FULL
         i = touched[j]
         if cells.state[cell[i]] == UNCHECKED and not check_cell(reaching, boxes, cells, scratch, cell[i]):
@@ -430,10 +535,73 @@ def test_rows(
                 if not np.isfinite(merit):
                     query.unscored += 1
                 elif merit > query.bound:
-                    out_ranking[fill] = query.ranking
-                    out_row[fill] = i
-                    out_merit[fill] = merit
+                    out.ranking[fill] = query.ranking
+                    out.number[fill] = number
+                    out.merit[fill] = merit
                     fill += 1
         cursor[1] = fill
     cursor[0] = count
     return DONE
+
+
+@kernel
+def cell_of(boxes: Any, numbers: Any, slot: int) -> int:
+    """The cell of one row of the ring."""
+    cell = 0
+    for axis in range(boxes.row_of.shape[0]):
+        place = (numbers[boxes.row_of[axis], slot] - boxes.origin[axis]) * boxes.scale[axis]
+        place = min(max(place, 0.0), boxes.last[axis])
+        cell += np.int64(place) * boxes.stride[0, axis]
+    return cell
+
+
+@kernel
+def tell_ends(
+    reaching: Any, boxes: Any, cells: Any, ring: Any, numbers: Any, x: Any, latest: int, out: Any, cursor: Any
+) -> int:
+    """Rows that have an end for queries whose floor they reach, into out; numbers i8[m]. Comes back for room.
+
+    cursor i8[2]: which of the numbers is at hand, and how many are in out.
+    """
+    words = cells.every.shape[0]
+    for j in range(cursor[0], numbers.shape[0]):
+        cursor[0] = j
+        if cursor[1] + 64 * words > out.number.shape[0]:
+            return OUT_FULL
+        number = numbers[j]
+        slot = number & ring.mask
+        h = cells.state[cell_of(boxes, ring.numbers, slot)]
+        for row in range(x.shape[0]):
+            x[row] = ring.numbers[row, slot]
+        at, seq = ring.position[slot] + ring.shift, ring.seq[slot]
+        for w in range(words):
+            word = cells.every[w]
+            if h >= 0:
+                word |= cells.bits[h, w]
+            while word != np.uint64(0):
+                q = 64 * w + trailing_zeros(word)
+                word &= word - np.uint64(1)
+                query = reaching.wanted[q]
+                until = end_of(ring, number, query.per_id == latest, query.since)
+                if until >= NEVER:
+                    continue
+                merit = merit_of_row(reaching, q, ring.numbers, ring.columns, ring.known, slot, x)
+                if not merit >= reaching.floor[q] or not merit > query.bound or not np.isfinite(merit):
+                    continue
+                if not passes(reaching, q, ring.numbers, ring.columns, ring.known, slot, at, seq):
+                    continue
+                out.ranking[cursor[1]] = query.ranking
+                out.number[cursor[1]] = number
+                out.merit[cursor[1]] = merit
+                out.until[cursor[1]] = until
+                cursor[1] += 1
+    cursor[0] = numbers.shape[0]
+    return DONE
+
+
+@kernel
+def ends_of(ring: Any, wanted: Any, slot_of: Any, ranking: Any, number: Any, latest: int, until: Any) -> None:
+    """Where rows stop counting for the queries of rankings, into until i8[n]. slot_of i8: the query of each ranking."""
+    for i in range(ranking.shape[0]):
+        query = wanted[slot_of[ranking[i]]]
+        until[i] = end_of(ring, number[i], query.per_id == latest, query.since)

@@ -35,6 +35,7 @@ from .standings_kernels import (
     advance,
     ahead_of,
     changed_floors,
+    expect,
     move_stretch,
     refill,
     repack,
@@ -64,6 +65,7 @@ class Standings:
         self._carried = CarriedStore()
         self._waiting: dict[int, int] = {}  # ranking: position of a change that has no point of its own
         self._asks = np.empty(0, ASK)
+        self._dormant = False  # whether a ranking waits for its first row
         self._run_to: tuple[int, Ints, bool] = (EVER, np.empty(0, np.int64), False)  # upto, limits, flush
 
     # -- rankings ----------------------------------------------------------------------------------------------
@@ -106,11 +108,12 @@ class Standings:
             "wake": EVER,
             "was_shown": 0,
             "evaluations": 0,
-            "searched": self._keeping is not None,
-            "floor_merit": -np.inf,
+            "searched": keeping is not None,
+            "dormant": keeping is not None,
+            "floor_merit": -np.inf if keeping is None else np.inf,
             "floor_at": EVER,
             "floor_seq": EVER,
-            "told_floor": -np.inf,
+            "told_floor": -np.inf if keeping is None else np.inf,
             "complete": NEVER,
             "keep": keep,
             "keep_min": keep,
@@ -122,6 +125,7 @@ class Standings:
             "asks": 0,
         }.items():
             self._rankings[name][ranking] = value
+        self._dormant |= keeping is not None
 
     def remove(self, ranking: int) -> None:
         record = self._rankings[ranking]
@@ -135,6 +139,14 @@ class Standings:
         """Candidates for the points to come; sending one twice does no harm."""
         if len(hits):
             self._inbox.append(hits)
+
+    def expect(self, at: Ints) -> None:
+        """Rows at these positions came: rankings that hold nothing yet look at the first point that sees one.
+
+        A new ranking starts with nothing and asks, instead of taking in all rows of its first window.
+        """
+        if self._dormant and len(at):
+            self._dormant = bool(expect(self._rankings, at))
 
     def wait(self, ranking: int, position: int) -> None:
         """A change at `position` that makes no instant: it shows at the next one of the stream."""
@@ -204,7 +216,6 @@ class Standings:
     def recall(self, ranking: int, upto: int) -> None:
         """Rows up to a position that row sides have belong to a ranking: it asks for them before its next point."""
         record = self._rankings[ranking]
-        record["floor_merit"], record["complete"] = np.inf, upto
         if record["slide"] > 0:
             points = [int(record[name]) for name in ("slide", "offset", "first")]
             record["pending_point"] = point_from(max(upto, int(record["done"])) + 1, *points)
@@ -388,6 +399,7 @@ class Standings:
         self._seen.put(*state["seen"])
         self._waiting = dict(state["waiting"])
         self._carried.restore(state["carried"])
+        self._dormant = bool(self._rankings["dormant"].any())
 
     def check(self) -> None:
         for ranking in np.flatnonzero(self._rankings["live"]):

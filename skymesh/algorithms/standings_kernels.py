@@ -64,7 +64,8 @@ RANKING = np.dtype(
         ("wake", "i8"),  # deletions show no earlier; see Standings.wait
         ("was_shown", "i8"),  # whether the last ranking had rows
         ("evaluations", "i8"),
-        ("searched", "i8"),  # whether there are row sides to ask, and the next eight fields mean something
+        ("searched", "i8"),  # whether there are row sides to ask, and the fields below mean something
+        ("dormant", "i8"),  # whether it has seen no row yet, and holds nothing
         ("floor_merit", "f8"),
         ("floor_at", "i8"),
         ("floor_seq", "i8"),
@@ -381,6 +382,24 @@ def advance(
 
 
 @kernel
+def expect(rankings: Any, at: Any) -> bool:
+    """Rankings that hold nothing look at the first point that sees a row, at i8[n]. True if some go on waiting."""
+    waiting = False
+    for r in range(rankings.shape[0]):
+        ranking = rankings[r]
+        if not ranking.live or not ranking.dormant:
+            continue
+        i = np.searchsorted(at, ranking.done, side="right")
+        if i == at.shape[0]:
+            waiting = True
+            continue
+        ranking.dormant = 0
+        p = point_from(at[i], ranking.slide, ranking.offset, ranking.first)
+        ranking.pending_point = min(ranking.pending_point, p)
+    return waiting
+
+
+@kernel
 def next_point(ranking: Any, past: int) -> int:
     """The next point at which a ranking can differ, leaving hits aside that wait in the inbox."""
     p = min(ranking.expiry_point, ranking.pending_point)
@@ -443,6 +462,7 @@ def advance_ranking(
             take_in(ranking, pool, hits[h])
             h += 1
             taken[r] = h
+            raise_floor_between(ranking, pool)
         if falls_short(ranking, pool, p):
             ask_more(ranking, r, p, limit, asks, call)
             return HALTED
@@ -460,6 +480,7 @@ def advance_ranking(
         take_in(ranking, pool, hits[h])
         h += 1
         taken[r] = h
+        raise_floor_between(ranking, pool)
     return DONE
 
 
@@ -542,7 +563,7 @@ def show_rows(ranking: Any, r: int, pool: Any, changes: Any, seen: Any, call: An
             else:
                 tell(changes, call, r, p, LEAVE, entry, entry.shown)
                 entry.shown = 0
-        if not alive or (kept >= k and ranking.prunes and entry.beaten >= k):
+        if not alive or is_below_floor(ranking, entry) or (kept >= k and ranking.prunes and entry.beaten >= k):
             continue
         if start + kept != j:
             pool[start + kept] = entry
@@ -647,7 +668,7 @@ def pack_objects(ranking: Any, pool: Any, p: int, horizon: int) -> None:
     kept = ranking.start
     forget_range(ranking)
     for j in range(ranking.start, ranking.start + ranking.count):
-        if pool[j].at > horizon and pool[j].until > p:
+        if pool[j].at > horizon and pool[j].until > p and not is_below_floor(ranking, pool[j]):
             pool[j].shown = pool[j].beaten
             if kept != j:
                 pool[kept] = pool[j]
@@ -713,7 +734,7 @@ def falls_short(ranking: Any, pool: Any, p: int) -> bool:
         return ranking.count < ranking.k
     alive = 0
     for j in range(ranking.start, ranking.start + ranking.count):
-        alive += pool[j].at > horizon and pool[j].until > p
+        alive += pool[j].at > horizon and pool[j].until > p and not is_below_floor(ranking, pool[j])
     return alive < ranking.k
 
 
@@ -733,14 +754,7 @@ def ask_more(ranking: Any, r: int, p: int, limit: int, asks: Any, call: Any) -> 
 
 @kernel
 def ask_on(ranking: Any, r: int, limit: int, asks: Any, call: Any) -> None:
-    """Ask for what comes after the last position that an answer covered.
-
-    Rows up to there go into the pool at once, as if they had been there: the next point has to look at them.
-    """
-    if ranking.slide > 0:
-        over = max(ranking.complete, ranking.done)
-        p = point_from(over + 1, ranking.slide, ranking.offset, ranking.first)
-        ranking.pending_point = min(ranking.pending_point, p)
+    """Ask for what comes after the last position that an answer covered."""
     ask(ranking, r, ranking.complete + 1, ranking.complete, limit, asks, call)
 
 
@@ -781,6 +795,23 @@ def raise_floor(ranking: Any, pool: Any) -> None:
     if ranking.count > ranking.most:
         ranking.count = ranking.keep
         set_floor(ranking, pool[ranking.start + ranking.keep - 1])
+
+
+@kernel
+def raise_floor_between(ranking: Any, pool: Any) -> None:
+    """The same between two points, where a batch brings far more than a ranking holds. Rows that are shown stay, below
+    the floor if need be: their leave is due at the next point."""
+    if not ranking.searched or ranking.count >> 2 <= ranking.most:
+        return
+    kept = ranking.start + ranking.keep
+    set_floor(ranking, pool[kept - 1])
+    for j in range(kept, ranking.start + ranking.count):
+        if pool[j].shown > 0:
+            pool[kept] = pool[j]
+            kept += 1
+    ranking.count = kept - ranking.start
+    ranking.oldest = EVER  # nothing is known of the rows that are held: count them at the next point
+    ranking.touched = 0
 
 
 @kernel
@@ -836,6 +867,9 @@ def refill(
         for j in range(later):
             hits[taken[r] + j] = aside[order[j]]
         take_over(ranking, pool, scratch, count, times)
+        if ranking.newest > ranking.done:  # a row is in that no point has seen: one of the points to come will
+            p = point_from(asks[a].shared_upto + 1, ranking.slide, ranking.offset, ranking.first)
+            ranking.pending_point = min(ranking.pending_point, p)
         ranking.complete = asks[a].complete
     call[0].asked = 0
     call[0].answered = 0

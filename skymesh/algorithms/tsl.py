@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 
 from ..queries import AnyQuery, Stream
 from ..queries.shapes import Shape
-from .asked import Asked
+from .asked import ALL_ROWS, Asked
 from .base import Algorithm, RowSide
-from .columns import Floats, Hits, Ints, Rows, Spans, State, never
+from .columns import EVER, Floats, Hits, Ints, Rows, Spans, State, never
 from .keeping import Keeping
 from .row_store import RowStore
 from .score_kernels import BLOCK
@@ -144,6 +144,8 @@ class ListedRows(RowSide):
         self._mark = np.zeros(RUN_MAX, np.int32)
         self._look = np.zeros(1, LOOK)
         self._hits_per_row = 1.0  # lately
+        self._complete_after = EVER  # of later rows all are here, with all their columns
+        self._width: tuple[Any, ...] = ()
 
     # -- queries -----------------------------------------------------------------------------------------------
 
@@ -155,9 +157,10 @@ class ListedRows(RowSide):
         super().register(slot, value, ranking)
         if ranking >= len(self._floors):
             more = max(8, 2 * (ranking + 1)) - len(self._floors)
-            self._floors = np.concatenate((self._floors, np.full(more, -np.inf)))
+            self._floors = np.concatenate((self._floors, np.full(more, np.inf)))
             self._slot_of = np.concatenate((self._slot_of, np.full(more, -1)))
-        self._floors[ranking] = -np.inf
+        # A threshold query takes all rows beyond its bound from the start; rankings ask, and then tell their floor.
+        self._floors[ranking] = -np.inf if self.questions.asked[slot].k >= ALL_ROWS else np.inf
         self._slot_of[ranking] = slot
 
     def remove(self, slot: int) -> None:
@@ -166,6 +169,14 @@ class ListedRows(RowSide):
 
     def reach(self, rankings: Ints, floors: Floats) -> None:
         self._floors[rankings] = floors
+
+    def begin(self, upto: int) -> None:
+        self._complete_after = upto
+
+    def covers(self, asked: Asked, upto: int) -> bool:
+        if asked.k >= ALL_ROWS:
+            return False  # it takes in rows as they come, and never asks
+        return max(upto - asked.span.size, asked.span.after) >= self._complete_after
 
     # -- rows --------------------------------------------------------------------------------------------------
 
@@ -185,10 +196,7 @@ class ListedRows(RowSide):
         return Hits(found.owner[:count], found.row[:count], found.merit[:count], never(count), rows)
 
     def recall(self, slot: int, rows: Rows) -> Hits:
-        """Takes them in only: the ranking asks for them, as for all rows that are here."""
-        self._append(rows)
-        none = np.empty(0, np.int32)
-        return Hits(none, none, np.empty(0, np.float64), never(0), rows)
+        return self.insert(rows, EVER)
 
     def search(self, spans: Spans) -> Hits:
         if self._look["clock"][0] > CLOCK_MAX:
@@ -209,7 +217,9 @@ class ListedRows(RowSide):
     def forget(self, upto: int) -> None:
         super().forget(upto)
         before, count = self._store.first, len(self._store)
-        self._store.forget(self.questions.horizon(upto))
+        horizon = self.questions.horizon(upto)
+        self._complete_after = max(self._complete_after, horizon)
+        self._store.forget(horizon)
         gone = self._store.first - before
         if gone:
             self._drop_front(gone, before)
@@ -223,6 +233,10 @@ class ListedRows(RowSide):
 
     def _append(self, rows: Rows) -> None:
         self._asking()  # which lists there have to be
+        width = len(rows.numbers), len(rows.columns), rows.carried.table.column_names if rows.carried else None
+        if width != self._width and len(self._store):
+            self._complete_after = max(self._complete_after, int(self._store.rows().at[-1]))
+        self._width = width
         self._store.append(rows)
         count = len(self._store)
         if count > self._order.shape[1]:
@@ -336,6 +350,8 @@ class ListedRows(RowSide):
             "row_of": self._row_of.copy(),
             "runs": self._runs.copy(),
             "floors": self._floors.copy(),
+            "complete_after": self._complete_after,
+            "width": self._width,
         }
 
     def restore(self, state: State) -> None:
@@ -343,6 +359,7 @@ class ListedRows(RowSide):
         self._store.restore(state["store"])
         self._order, self._row_of, self._runs = (state[name].copy() for name in ("order", "row_of", "runs"))
         self._floors, self._axes = state["floors"].copy(), None
+        self._complete_after, self._width = state["complete_after"], state["width"]
 
     def check(self) -> None:
         self._store.check()

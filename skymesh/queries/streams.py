@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from .fields import Fault, Flag, Model, NameText, parse_real, raise_faults
 from .units import Count, Duration, wrong
 
+INTERVALS_MAX = 128  # of the grid, along one axis
 ColumnType = Literal["string", "int64", "float64", "bool"]
 
 
@@ -30,11 +31,20 @@ def _parse_domain(value: Any) -> tuple[float, float]:
     return low, high
 
 
+def _parse_intervals(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= INTERVALS_MAX:
+        raise wrong(f"{value!r} is not a number of intervals; write one from 1 to {INTERVALS_MAX}, or leave it out")
+    return value
+
+
 class Attribute(Model):
     """A number that scores may use. The domain guides the index; values outside it rank by their true score."""
 
     domain: Annotated[tuple[float, float], BeforeValidator(_parse_domain)] | None = Field(
         None, description="[low, high], the range most values lie in"
+    )
+    intervals: Annotated[int, BeforeValidator(_parse_intervals)] | None = Field(
+        None, description="how many intervals the grid has along it; chosen from the number of rows if left out"
     )
 
 

@@ -26,8 +26,9 @@ class Encoder:
         self._carries: set[str] = set()
         self.texts = Texts()
 
-    def admit(self, query: AnyQuery) -> None:
-        """Give the columns that a query reads their places."""
+    def admit(self, query: AnyQuery) -> bool:
+        """Give the columns that a query reads their places. True if nobody read one of them, or carried it, before."""
+        before = len(self._numbers), len(self._columns), len(self._carries)
         used = names_in(filter_node(query.where, self._stream)) if query.where is not None else set()
         used |= {query.group_by} if query.group_by else set()
         for name in sorted(used - self._numbers.keys() - self._columns.keys()):
@@ -36,6 +37,7 @@ class Encoder:
             else:
                 self._columns[name] = len(self._columns)
         self._carries |= set(query.carry)
+        return before != (len(self._numbers), len(self._columns), len(self._carries))
 
     def places(self) -> Places:
         return Places(dict(self._numbers), dict(self._columns), self.texts.code)

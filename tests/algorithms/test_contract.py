@@ -21,6 +21,10 @@ from skymesh.algorithms.keeping import EXACTLY_K, EXACTLY_K_UNTRIMMED, Keeping
 from tests.scenarios import Features, Scenario, run_against_oracle, scenarios
 
 FEATURES = {
+    "tma": Features(
+        kinds=("topk", "topk", "threshold"), per_id=("all", "latest"), deletes=True, landmarks=False, groups=False
+    ),
+    "sma": Features(kinds=("topk", "topk", "threshold"), landmarks=False, groups=False),
     "sa": Features(kinds=("topk", "topk", "threshold")),
     "scan": Features(kinds=("topk", "topk", "threshold"), per_id=("all", "latest", "best"), deletes=True),
     "tsl": Features(kinds=("topk", "topk", "threshold"), landmarks=False, groups=False),
@@ -44,8 +48,8 @@ class SplitEngine(Engine):
         self._sides, self._random, self._by_id = sides, np.random.default_rng(seed), by_id
         super().__init__(queries)
 
-    def _make_algorithm(self, kind: type[Algorithm], is_time: bool) -> Algorithm:
-        return kind(is_time=is_time, sides=self._sides, split=self._split)
+    def _make_algorithm(self, kind: type[Algorithm], **options: Any) -> Algorithm:
+        return kind(sides=self._sides, split=self._split, **options)
 
     def _split(self, rows: Rows) -> np.ndarray:
         if self._by_id:
@@ -60,8 +64,8 @@ class FrugalEngine(Engine):
         self._keeping, self._rows_per_part = keeping, rows_per_part
         super().__init__(queries)
 
-    def _make_algorithm(self, kind: type[Algorithm], is_time: bool) -> Algorithm:
-        algorithm = kind(is_time=is_time, keeping=self._keeping)
+    def _make_algorithm(self, kind: type[Algorithm], **options: Any) -> Algorithm:
+        algorithm = kind(keeping=self._keeping, **options)
         algorithm._rows_per_part = lambda: self._rows_per_part
         return algorithm
 
@@ -140,5 +144,7 @@ def test_what_is_not_served_is_refused_by_name_and_reason(name, asked, declared,
 def test_an_unknown_algorithm_is_refused_with_the_known_ones():
     stream = sm.Stream(id="id", attributes=["x"])
     query = sm.TopK(name="q", stream="s", k=1, score="x", window={"count": 5}, algorithm="scam")
-    with pytest.raises(sm.QueryError, match=r"no algorithm 'scam'; did you mean scan\? there are auto, sa, tsl, scan"):
+    with pytest.raises(
+        sm.QueryError, match=r"no algorithm 'scam'; did you mean scan\? there are auto, tma, sma, tsl, sa, scan"
+    ):
         Engine(sm.QuerySet(streams={"s": stream}, queries=[query]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -30,8 +32,8 @@ WINDOWS = ({"count": 3000, "slide": 37}, {"count": 900}, {"time": "2ms", "slide"
 class TightEngine(Engine):
     """Views hold what is shown and nothing else, so that they are searched for at nearly every point."""
 
-    def _make_algorithm(self, kind: type[Algorithm], is_time: bool) -> Algorithm:
-        return kind(is_time=is_time, keeping=EXACTLY_K) if kind is SortedLists else kind(is_time=is_time)
+    def _make_algorithm(self, kind: type[Algorithm], **options: Any) -> Algorithm:
+        return kind(**options, keeping=EXACTLY_K) if kind is SortedLists else kind(**options)
 
 
 def rows(rng, start, count, values):

@@ -1,0 +1,503 @@
+"""A grid over the attributes: the row side that TMA and SMA share.
+
+The rows of the window stand in a ring, each linked to the one before it in its cell. A query *reaches* a cell if the
+best score possible in it is not below the query's floor; an arrival is tested against the queries that reach its cell,
+and against nobody in all the other cells. A query whose ranking runs short searches best-first through a pyramid of
+boxes over the cells. Bounds of boxes are all that this needs, so any expression is indexed, monotone or not, and a
+filter as well: where no row of a box can pass, the query does not reach.
+
+Values outside the domain lie in the outermost cells, whose boxes reach to the extremes seen. As long as a domain is not
+known there is one cell, and everything is tested.
+
+Cost    an arrival: its cell, and a test for each query that reaches it. A search: the cells that the answer lies in.
+Memory  a row: 8 bytes an attribute, 8 each for id, seq and event time, 4 for the link; 16 + 9 bits a filter column and
+        24 for links of ids where asked for. A query: a bit in each cell that some query reaches, and its record.
+Source  Mouratidis, Bakiras, Papadias: Continuous Monitoring of Top-k Queries over Sliding Windows, SIGMOD 2006. There
+        cells keep lists of rows and of queries, scores are monotone, and the search walks from the best corner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..queries import AnyQuery, Stream
+from ..queries.expressions import Op
+from .asked import ALL_ROWS, Asked, PerId
+from .base import Algorithm, RowSide
+from .boxes import Axis, axes_of, build, intervals_for, scratch_with, widen
+from .box_kernels import Bounding, Boxes, place_rows
+from .columns import EVER, NEVER, Floats, Hits, Ints, Rows, Spans, State, never
+from .grid_kernels import (
+    DONE,
+    HEAP_FULL,
+    HOT,
+    HOT_FULL,
+    OUT_FULL,
+    SHELF_FULL,
+    UNCHECKED,
+    Cells,
+    Reaching,
+    cool_down,
+    ends_of,
+    link_rows,
+    settle,
+    superseded,
+    tell_ends,
+    test_rows,
+    tidy_shelf,
+)
+from .ring import RowRing
+from .search_kernels import Answer, Asks, Opened, move_floors, search, withdraw
+
+_LATEST = int(PerId.LATEST)
+# While the number of rows is not known it may grow this far before the grid is made anew.
+_OUTGROWN = 4
+_HITS_MAX = 2**20
+_HOT_MIN = 64
+_SHELF_MIN = 4096
+_HEAP_MIN = 1024
+
+
+class GridAlgorithm(Algorithm):
+    """What TMA and SMA have in common."""
+
+    keeps_rows = True
+    links = True
+
+    @classmethod
+    def refusal(cls, query: AnyQuery, stream: Stream) -> str | None:
+        if query.group_by is not None:
+            return "it keeps one ranking a query, and group_by makes one for each value"
+        if query.window.landmark is not None:
+            return "it keeps the rows of the window, and a landmark window never lets go of any"
+        if query.per_id == "best":
+            return "it ranks rows, and per_id: best ranks each id once"
+        return None
+
+    def make_row_side(self, *, alone: bool) -> RowSide:
+        return Grid(
+            is_time=self.is_time,
+            has_time=self._options.get("has_time", True),
+            has_links=self._options.get("by_id", True),
+            domains=self._options.get("domains"),
+        )
+
+
+class Grid(RowSide):
+    """The rows of a window in cells, and which queries reach which cell."""
+
+    def __init__(
+        self, *, is_time: bool, has_time: bool, has_links: bool, domains: Sequence[Axis | None] | None
+    ) -> None:
+        super().__init__()
+        self._is_time = is_time
+        self._domains = list(domains or [])
+        self._ring = RowRing(is_time=is_time, has_time=has_time, has_links=has_links)
+        self._floor = np.full(64, np.inf)
+        self._registered = np.full(64, np.inf)
+        self._rises = np.zeros(64, np.int64)
+        self._slot_of = np.zeros(64, np.int64)  # ranking: slot
+        self._used = np.zeros(len(self._domains), np.int64)  # how many queries score by an attribute
+        self._complete_after = EVER  # all rows beyond it that arrived are here
+        self._built_for = 0  # rows
+        self._cooled_at = 0  # row number
+        self._opened = _opened(_HEAP_MIN, 64)
+        self._answer = _answer(1024)
+        self._boxes: Boxes
+        self._scratch: Bounding
+        self._cells: Cells
+        self._stale = True  # the grid has to be made anew before it is used
+        self.cells_searched = 0
+
+    # -- queries -----------------------------------------------------------------------------------------------
+
+    def add(self, slot: int, asked: Asked) -> None:
+        super().add(slot, asked)
+        if slot >= len(self._floor):
+            self._floor = _grown(self._floor, slot + 1, np.inf)
+            self._registered = _grown(self._registered, slot + 1, np.inf)
+            self._rises = _grown(self._rises, slot + 1, 0)
+            self._stale = True
+        used = _attributes_used(asked, len(self._used))
+        unknown = [row for row in used if self._used[row] == 0 and self._domains[row] is not None]
+        self._used[used] += 1
+        self._stale |= bool(unknown) or self._wanted_rows() > self._built_for
+        self._rises[slot] = 0
+        self._registered[slot] = np.inf
+        # A threshold query takes all rows beyond its bound from the start; rankings ask, and then tell their floor.
+        self._set_floors(np.array([slot]), np.array([asked.bound if asked.k >= ALL_ROWS else np.inf]))
+
+    def register(self, slot: int, value: int, ranking: int) -> None:
+        super().register(slot, value, ranking)
+        if ranking >= len(self._slot_of):
+            self._slot_of = _grown(self._slot_of, ranking + 1, 0)
+        self._slot_of[ranking] = slot
+
+    def remove(self, slot: int) -> None:
+        self._used[_attributes_used(self.questions.asked[slot], len(self._used))] -= 1
+        super().remove(slot)
+        self._floor[slot] = self._registered[slot] = np.inf
+        if not self._stale:
+            withdraw(self._cells, slot)
+
+    def reach(self, rankings: Ints, floors: Floats) -> None:
+        self._set_floors(self._slot_of[rankings], floors)
+
+    def learn(self, domains: Sequence[Axis | None]) -> None:
+        """Domains that were not declared are known from now on."""
+        self._domains = list(domains)
+        self._stale = True
+
+    def covers(self, asked: Asked, upto: int) -> bool:
+        if asked.k >= ALL_ROWS:
+            return False  # it takes in rows as they come, and never asks
+        span = asked.span
+        begins = EVER if span.size >= NEVER else upto - span.size
+        return max(begins, span.after) >= self._complete_after
+
+    # -- rows --------------------------------------------------------------------------------------------------
+
+    def rows_per_part(self) -> int:
+        count = int((self._floor == -np.inf).sum())
+        return max(256, _HITS_MAX // count) if count else 2**31
+
+    def insert(self, rows: Rows, upto: int, *, flush: bool = False) -> Hits:
+        count, ring = len(rows), self._ring
+        if not count:
+            return self._hits(0)
+        first_number = ring.end
+        ring.append(rows)
+        self._refresh(first_number)
+        cell = self._placed(rows.numbers, 0, count)
+        touched = np.empty(count + 1, np.int32)
+        tested = link_rows(ring.arrays, self._cells, cell, first_number, bool(self._cells.every.any()), touched)
+        x = np.empty(len(ring.arrays.numbers))
+        cursor = np.zeros(2, np.int64)
+        if tested:
+            while True:
+                status = test_rows(
+                    self._reaching(),
+                    self._boxes,
+                    self._cells,
+                    ring.arrays,
+                    self._scratch,
+                    cell,
+                    touched,
+                    int(tested),
+                    first_number,
+                    ring.first,
+                    x,
+                    self._answer,
+                    cursor,
+                )
+                if status == DONE:
+                    break
+                self._make_room(status, int(cursor[1]))
+        found = int(cursor[1])
+        row = self._answer.number[:found] - first_number
+        if ring.has_links:
+            return self._with_ends(found, first_number)
+        return Hits(
+            self._answer.ranking[:found].copy(),
+            row.astype(np.int32),
+            self._answer.merit[:found].copy(),
+            never(found),
+            rows,
+        )
+
+    def _with_ends(self, found: int, first_number: int) -> Hits:
+        """The rows that were found, and rows from before that the new ones put an end to."""
+        ring, wanted = self._ring, self.questions.wanted
+        answer = self._answer
+        ends_of(
+            ring.arrays,
+            wanted,
+            self._slot_of,
+            answer.ranking[:found],
+            answer.number[:found],
+            _LATEST,
+            answer.until[:found],
+        )
+        new = [column[:found].copy() for column in answer]
+        live = wanted[(wanted["live"] == 1) & (wanted["per_id"] == _LATEST)]
+        if not len(live):
+            return self._hits_of(*new)
+        room = 4 * (ring.end - first_number)
+        while True:
+            out = np.empty(room, np.int64)
+            since_most = int(live["since"].max())
+            count = superseded(ring.arrays, ring.first, first_number, ring.end, since_most, out)
+            if count < room:
+                break
+            room *= 2
+        before = np.unique(out[:count])
+        old = self._ends_told(before[before < first_number])
+        return self._hits_of(*[np.concatenate(pair) for pair in zip(old, new, strict=True)])
+
+    def _ends_told(self, numbers: Ints) -> list[np.ndarray]:
+        """The columns of hits that tell of the ends of rows."""
+        cursor = np.zeros(2, np.int64)
+        x = np.empty(len(self._ring.arrays.numbers))
+        while True:
+            status = tell_ends(
+                self._reaching(),
+                self._boxes,
+                self._cells,
+                self._ring.arrays,
+                numbers,
+                x,
+                _LATEST,
+                self._answer,
+                cursor,
+            )
+            if status == DONE:
+                return [column[: int(cursor[1])].copy() for column in self._answer]
+            self._make_room(status, int(cursor[1]))
+
+    def begin(self, upto: int) -> None:
+        self._complete_after = upto
+
+    def recall(self, slot: int, rows: Rows) -> Hits:
+        assert not len(self._ring), "rows from before come first"
+        return self.insert(rows, EVER)
+
+    def delete(self, ids: Ints, at: int, upto: int) -> Hits:
+        numbers = self._ring.kill(ids, at)
+        self._refresh(self._ring.end)
+        return self._hits_of(*self._ends_told(numbers))
+
+    def search(self, spans: Spans) -> Hits:
+        self._refresh(self._ring.end)
+        asks = Asks(
+            self._slot_of[spans.ranking],
+            spans.ranking,
+            spans.want,
+            spans.after,
+            spans.upto,
+            spans.shared_after,
+            spans.shared_upto,
+        )
+        largest = int(spans.want.max(initial=1))
+        if largest > len(self._opened.best_merit):
+            self._opened = _opened(len(self._opened.bound), 2 * largest)
+        cursor = np.zeros(3, np.int64)
+        while True:
+            status = search(
+                self._reaching(),
+                self._boxes,
+                self._cells,
+                self._ring.arrays,
+                self._scratch,
+                asks,
+                self._ring.first,
+                self._ring.end,
+                self._opened,
+                self._answer,
+                cursor,
+            )
+            if status == DONE:
+                break
+            self._make_room(status, int(cursor[1]))
+        self.cells_searched += int(cursor[2])
+        return self._hits_of(*[column[: int(cursor[1])].copy() for column in self._answer])
+
+    def forget(self, upto: int) -> None:
+        super().forget(upto)
+        horizon = self.questions.horizon(upto)
+        self._complete_after = max(self._complete_after, horizon)
+        ring = self._ring
+        ring.forget(horizon)
+        if self._stale:
+            return
+        if ring.first - self._cooled_at > max(64, len(ring) // 8):
+            self._cooled_at = ring.first
+            cool_down(self._boxes, self._cells, ring.first)
+        if len(ring) > _OUTGROWN * max(self._built_for, 64) and self._axes_are_free():
+            self._stale = True
+
+    def ids_held(self) -> Ints:
+        return self._ring.ids_held()
+
+    # -- the grid ----------------------------------------------------------------------------------------------
+
+    def _wanted_rows(self) -> int:
+        """How many rows the grid should be made for."""
+        if self._is_time:
+            return len(self._ring)
+        wanted = self.questions.wanted
+        return max(len(self._ring), int(wanted["size"][wanted["live"] == 1].max(initial=0)))
+
+    def _axes_are_free(self) -> bool:
+        return any(axis is not None and axis.intervals is None for axis in self._domains)
+
+    def _refresh(self, upto: int) -> None:
+        """Make the grid if it has to be made, with the rows below number `upto` in their cells."""
+        if not self._stale:
+            return
+        ring = self._ring
+        axes, rows = axes_of(self._domains, self._used)
+        least = np.array([np.inf if axis is None else axis.low for axis in self._domains])
+        most = np.array([-np.inf if axis is None else axis.high for axis in self._domains])
+        self._built_for = self._wanted_rows()
+        self._boxes, scratch = build(axes, rows, intervals_for(axes, self._built_for), least, most)
+        programs, _, stack = self.questions.programs()
+        terms = int((programs.term_last - programs.term_first).max(initial=1))
+        self._scratch = scratch_with(scratch, terms, len(stack))
+        self._cells = _cells(self._boxes, len(self._floor))
+        self._stale = False
+        for target, source in ring.stretches(ring.first, upto - ring.first):
+            cell = self._placed(ring.arrays.numbers, target.start, target.stop - target.start)
+            first_number = ring.first + source.start
+            link_rows(ring.arrays, self._cells, cell, first_number, False, np.empty(len(cell) + 1, np.int32))
+        settle(self._boxes, self._cells, ring.first)
+        self._reach_again()
+
+    def _placed(self, numbers: Floats, start: int, count: int) -> np.ndarray:
+        """The cells of rows; the outermost boxes widen to reach them."""
+        cell = np.empty(count, np.int32)
+        if place_rows(numbers, self._boxes, start, cell):
+            part = numbers[: len(self._boxes.least), start : start + count]
+            widen(self._boxes, part.min(axis=1), part.max(axis=1))
+            if len(self._ring):
+                self._reach_again()
+        return cell
+
+    def _reach_again(self) -> None:
+        """Give all queries the cells they reach, after boxes changed."""
+        slots = np.array(sorted(self.questions.asked), np.int64)
+        self._registered[slots] = np.inf
+        self._set_floors(slots, self._floor[slots])
+
+    def _set_floors(self, slots: Ints, floors: Floats) -> None:
+        if self._stale:
+            self._floor[slots] = floors
+            return
+        self._fit_scratch()
+        cursor = np.zeros(1, np.int64)
+        while True:
+            status = move_floors(
+                self._reaching(),
+                self._boxes,
+                self._cells,
+                self._scratch,
+                slots,
+                floors,
+                self._rises,
+                self._opened,
+                cursor,
+            )
+            if status == DONE:
+                return
+            self._make_room(status, 0)
+
+    def _fit_scratch(self) -> None:
+        programs, _, stack = self.questions.programs()
+        terms = int((programs.term_last - programs.term_first).max(initial=1))
+        self._scratch = scratch_with(self._scratch, terms, len(stack))
+
+    def _reaching(self) -> Reaching:
+        return Reaching(*self.questions.programs(), self.questions.wanted, self._floor, self._registered)
+
+    def _make_room(self, status: int, filled: int) -> None:
+        """What a kernel came back for."""
+        cells = self._cells
+        if status == OUT_FULL:
+            larger = _answer(2 * len(self._answer.number) + 64 * len(cells.every))
+            for new, old in zip(larger, self._answer, strict=True):
+                new[:filled] = old[:filled]
+            self._answer = larger
+        elif status == HEAP_FULL:
+            self._opened = _opened(2 * len(self._opened.bound), len(self._opened.best_merit))
+        elif status == HOT_FULL:
+            room = 2 * len(cells.hot)
+            self._cells = cells._replace(
+                hot=_grown(cells.hot, room, 0), bits=_grown(cells.bits, room, 0), free=_grown(cells.free, room, 0)
+            )
+        else:
+            assert status == SHELF_FULL
+            self._tidy_shelf()
+
+    def _tidy_shelf(self) -> None:
+        cells, height = self._cells, len(self._ring.arrays.numbers)
+        filled = cells.hot[: int(cells.fill[0])]
+        filled = filled[filled["filled"] == 1]
+        live = int(filled["count"].sum())
+        room = max(_SHELF_MIN, 3 * live + 16 * len(filled) + 2 * int(cells.fill[3]))
+        values, numbers = np.empty(room * height), np.empty(room, np.int64)
+        tidy_shelf(cells, height, self._ring.first, values, numbers)
+        self._cells = cells._replace(shelf_values=values, shelf_numbers=numbers)
+
+    def _hits(self, count: int) -> Hits:
+        return self._hits_of(*[column[:count].copy() for column in self._answer])
+
+    def _hits_of(self, ranking: np.ndarray, number: Ints, merit: Floats, until: Ints) -> Hits:
+        """Rows of the ring as hits."""
+        row = np.arange(len(number), dtype=np.int32)
+        return Hits(ranking, row, merit, until, self._ring.objects(number))
+
+    # -- state -------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> State:
+        return {
+            **super().snapshot(),
+            "ring": self._ring.snapshot(),
+            "floor": self._floor.copy(),
+            "complete_after": self._complete_after,
+            "domains": list(self._domains),
+        }
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self._ring.restore(state["ring"])
+        self._floor = state["floor"].copy()
+        self._registered = np.full(len(self._floor), np.inf)
+        self._rises = np.zeros(len(self._floor), np.int64)
+        self._complete_after = state["complete_after"]
+        self._domains = list(state["domains"])
+        self._stale = True
+
+    def check(self) -> None:
+        self._ring.check()
+
+
+def _attributes_used(asked: Asked, height: int) -> Ints:
+    """The attributes that a score or a filter reads."""
+    programs = [asked.scoring.program, *([asked.scoring.filter] if asked.scoring.filter else [])]
+    rows = {a for program in programs for op, a, _, _ in program.instructions if op == Op.ATTRIBUTE and a < height}
+    return np.array(sorted(rows), np.int64)
+
+
+def _grown(column: np.ndarray, wanted: int, fill: object) -> np.ndarray:
+    larger = np.full((max(wanted, 2 * len(column)), *column.shape[1:]), fill, column.dtype)
+    larger[: len(column)] = column
+    return larger
+
+
+def _opened(boxes: int, best: int) -> Opened:
+    return Opened(np.empty(boxes), np.empty(boxes, np.int64), np.empty(best), np.empty(best, np.int64))
+
+
+def _answer(room: int) -> Answer:
+    return Answer(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room), np.empty(room, np.int64))
+
+
+def _cells(boxes: Boxes, slots: int) -> Cells:
+    """Empty cells, for queries below slot `slots`."""
+    words = (slots + 63) // 64
+    cells, all_boxes = int(boxes.base[1]), int(boxes.base[-1])
+    sectors = int(boxes.base[boxes.sector + 1] - boxes.base[boxes.sector])
+    return Cells(
+        newest=np.full(cells, -1, np.int64),
+        state=np.full(cells, UNCHECKED, np.int32),
+        active=np.zeros(all_boxes, np.int32),
+        hot=np.zeros(_HOT_MIN, HOT),
+        bits=np.zeros((_HOT_MIN, words), np.uint64),
+        free=np.zeros(_HOT_MIN, np.int64),
+        sectors=np.zeros((sectors, words), np.uint64),
+        every=np.zeros(words, np.uint64),
+        shelf_values=np.empty(0),
+        shelf_numbers=np.empty(0, np.int64),
+        fill=np.zeros(4, np.int64),
+    )
