@@ -144,8 +144,7 @@ class ListedRows(RowSide):
         self._mark = np.zeros(RUN_MAX, np.int32)
         self._look = np.zeros(1, LOOK)
         self._hits_per_row = 1.0  # lately
-        self._complete_after = EVER  # of later rows all are here, with all their columns
-        self._width: tuple[Any, ...] = ()
+        self._complete_after = EVER  # of later rows all are here
 
     # -- queries -----------------------------------------------------------------------------------------------
 
@@ -233,10 +232,6 @@ class ListedRows(RowSide):
 
     def _append(self, rows: Rows) -> None:
         self._asking()  # which lists there have to be
-        width = len(rows.numbers), len(rows.columns), rows.carried.table.column_names if rows.carried else None
-        if width != self._width and len(self._store):
-            self._complete_after = max(self._complete_after, int(self._store.rows().at[-1]))
-        self._width = width
         self._store.append(rows)
         count = len(self._store)
         if count > self._order.shape[1]:
@@ -351,7 +346,6 @@ class ListedRows(RowSide):
             "runs": self._runs.copy(),
             "floors": self._floors.copy(),
             "complete_after": self._complete_after,
-            "width": self._width,
         }
 
     def restore(self, state: State) -> None:
@@ -359,7 +353,7 @@ class ListedRows(RowSide):
         self._store.restore(state["store"])
         self._order, self._row_of, self._runs = (state[name].copy() for name in ("order", "row_of", "runs"))
         self._floors, self._axes = state["floors"].copy(), None
-        self._complete_after, self._width = state["complete_after"], state["width"]
+        self._complete_after = state["complete_after"]
 
     def check(self) -> None:
         self._store.check()

@@ -104,6 +104,26 @@ def test_lists_follow_queries_that_come_and_go():
             team.algorithm.check()
 
 
+@pytest.mark.parametrize("name", ["tma", "sma", "tsl"])
+def test_late_starters_see_columns_that_rows_were_taken_in_without(name):
+    stream = sm.Stream(id="id", attributes=["x"], columns=["venue"], keep={"count": 50})
+    asked = {"stream": "s", "k": 4, "score": "x", "window": {"count": 20}}
+    engine = Engine(sm.QuerySet(streams={"s": stream}, queries=[sm.TopK(name="first", algorithm=name, **asked)]))
+
+    def push(start, count):
+        seq = np.arange(start, start + count)
+        engine.push("s", {"id": seq, "x": (seq * 7 % 23).astype(float), "venue": [str(s % 2) for s in seq]})
+
+    push(0, 30)
+    asked |= {"where": "venue == '1'", "carry": ["venue"]}
+    engine.add(sm.TopK(name="reads it first", algorithm="sa", **asked))
+    engine.add(sm.TopK(name="reads it then", algorithm=name, start="window", **asked))
+    push(30, 1)
+    best = sorted(range(11, 31, 2), key=lambda s: -(s * 7 % 23))[:4]
+    assert engine.top("reads it then").column("seq").to_pylist() == best
+    assert engine.top("reads it then").column("venue").to_pylist() == ["1"] * 4
+
+
 def test_views_hold_what_the_source_found_best_and_something_between_elsewhere():
     assert [View().wanted(k) for k in (1, 5, 10, 20, 50, 100)] == [4, 10, 20, 30, 70, 120]
     most = [View().most(k) for k in range(1, 400)]
