@@ -28,7 +28,8 @@ class Boxes(NamedTuple):
     last), shift i8[S + 1, d] (a box at a level joins 2**shift cells of an axis), count i8[S + 1, d] (boxes along an
     axis), stride i8[S + 1, d], base i8[S + 2] (where a level's boxes begin), split i8[S + 1] (the axis along which a
     box is halved), low, high f8[d, INTERVALS_MAX] (edges of cells), least, most f8[D] (extremes of number rows),
-    table_base i8[shifts] (where the boxes of a shift begin in tables), sector the level that stands for all below it.
+    table_base i8[shifts] (where the boxes of a shift begin in an axis's part of a table), starts i8[S + 1, d] (where
+    the boxes of a level begin in a table, for each axis), sector the level that stands for all below it.
     """
 
     row_of: Any
@@ -46,11 +47,12 @@ class Boxes(NamedTuple):
     least: Any
     most: Any
     table_base: Any
+    starts: Any
     sector: int
 
 
 class Bounding(NamedTuple):
-    """Scratch: table f8[terms, t] for one query, box_low, box_high f8[D], low, high f8[depth], nan b1[depth]."""
+    """Scratch: table f8[t] for one query, box_low, box_high f8[D], low, high f8[depth], nan b1[depth]."""
 
     table: Any
     box_low: Any
@@ -113,11 +115,11 @@ def key_above(boxes: Any, key: int, level: int) -> int:
 
 
 @kernel
-def index_of(boxes: Any, level: int, key: int) -> int:
+def index_of(base: Any, stride: Any, level: int, key: int) -> int:
     """The number of a box among all boxes."""
-    index = boxes.base[level]
-    for axis in range(boxes.row_of.shape[0]):
-        index += ((key >> (8 * axis)) & 255) * boxes.stride[level, axis]
+    index = base[level]
+    for axis in range(stride.shape[1]):
+        index += ((key >> (8 * axis)) & 255) * stride[level, axis]
     return index
 
 
@@ -222,71 +224,81 @@ def may_pass(programs: Any, f: int, scratch: Any) -> bool:
 
 
 @kernel
-def fill_table(programs: Any, p: int, sign: float, boxes: Any, scratch: Any) -> bool:
-    """The best value of each term over every box of its axis, so that a bound is one addition a term.
+def fill_table(programs: Any, p: int, sign: float, boxes: Any, table: Any) -> tuple[int, float, float]:
+    """For each box along each axis the best that the terms on that axis can give, so that a bound is one step an axis.
 
-    False if the program has no terms to tabulate: then its bounds need interval arithmetic.
+    Returns the shape, what terms on other attributes add, and how far to widen bounds, because axes are joined in
+    another order than terms are. Shape PROGRAM: there are no terms to tabulate, bounds need interval arithmetic.
     """
-    if not has_terms(programs, p, boxes.least):
-        return False
     shape, largest = programs.shape[p], sign > 0.0
+    if not has_terms(programs, p, boxes.least):
+        return PROGRAM, 0.0, 0.0
+    nothing = nothing_of(shape)
+    table[:] = nothing
+    rest = nothing
+    size = 0.0
     for t in range(programs.term_first[p], programs.term_last[p]):
         w, c, row = programs.term_weight[t], programs.term_constant[t], programs.term_row[t]
         axis = boxes.axis_of[row]
-        table = scratch.table[t - programs.term_first[p]]
         if axis < 0:
-            table[0] = best_term(shape, largest, w, c, boxes.least[row], boxes.most[row])
+            term = best_term(shape, largest, w, c, boxes.least[row], boxes.most[row])
+            size += abs(term)
+            rest = join_terms(shape, rest, term)
             continue
         cells = boxes.count[0, axis]
+        most = 0.0
         for shift in range(boxes.shift[boxes.shift.shape[0] - 1, axis] + 1):
+            begin = boxes.starts[0, axis] + boxes.table_base[shift]
             for place in range((cells + (1 << shift) - 1) >> shift):
                 last = min((place + 1) << shift, cells) - 1
-                table[boxes.table_base[shift] + place] = best_term(
-                    shape, largest, w, c, boxes.low[axis, place << shift], boxes.high[axis, last]
-                )
-    return True
+                term = best_term(shape, largest, w, c, boxes.low[axis, place << shift], boxes.high[axis, last])
+                most = max(most, abs(term))
+                table[begin + place] = join_terms(shape, table[begin + place], term)
+        size += most
+    return shape, rest, sign * 1e-13 * size
 
 
 @kernel
-def bound_from_table(programs: Any, p: int, sign: float, boxes: Any, level: int, key: int, scratch: Any) -> float:
-    """Like bound_merit, from the table of the program."""
-    shape, first = programs.shape[p], programs.term_first[p]
-    total = 0.0
-    for t in range(first, programs.term_last[p]):
-        axis = boxes.axis_of[programs.term_row[t]]
-        place = 0
-        if axis >= 0:
-            place = boxes.table_base[boxes.shift[level, axis]] + ((key >> (8 * axis)) & 255)
-        term = scratch.table[t - first, place]
-        total = term if t == first else join_terms(shape, total, term)
-    return merit_of_bound(shape, sign, total)
+def nothing_of(shape: int) -> float:
+    """What joining begins with."""
+    if shape == PRODUCT:
+        return 1.0
+    return -np.inf if shape == LARGEST else 0.0
+
+
+@kernel
+def bound_from_table(
+    table: Any, starts: Any, level: int, key: int, shape: int, rest: float, wider: float, sign: float
+) -> float:
+    """The best merit inside a box, from the table of a program; takes what fill_table returned."""
+    total = rest
+    for axis in range(starts.shape[1]):
+        term = table[starts[level, axis] + ((key >> (8 * axis)) & 255)]
+        if shape == PRODUCT:
+            total = total * term
+        elif shape == LARGEST:
+            total = max(total, term)
+        else:
+            total = total + term
+    if shape == PRODUCT:
+        total = total * (1.0 + sign * 1e-13)
+    elif shape != LARGEST:
+        total = total + wider
+    if shape == EUCLIDEAN:
+        total = np.sqrt(max(total, 0.0))
+    merit = sign * total
+    return np.inf if merit != merit else merit  # infinities of both signs met: nothing is known
 
 
 @kernel
 def bound_of_box(
-    programs: Any,
-    q: int,
-    f: int,
-    sign: float,
-    boxes: Any,
-    level: int,
-    key: int,
-    tabled: bool,
-    floor: float,
-    scratch: Any,
+    programs: Any, q: int, f: int, sign: float, boxes: Any, level: int, key: int, bound: float, scratch: Any
 ) -> float:
-    """The best merit of query q inside a box, -inf if its filter f (-1: none) lets no row of it pass.
-
-    Filters are looked at only where the score reaches `floor`.
-    """
-    if tabled:
-        bound = bound_from_table(programs, q, sign, boxes, level, key, scratch)
-        if f < 0 or bound < floor:
-            return bound
-        fill_box(boxes, level, key, scratch.box_low, scratch.box_high)
-    else:
-        fill_box(boxes, level, key, scratch.box_low, scratch.box_high)
+    """The best merit of query q inside a box, -inf if its filter f (-1: none) lets no row of it pass. `bound` is what
+    the query's table says, NaN if it has none."""
+    fill_box(boxes, level, key, scratch.box_low, scratch.box_high)
+    if bound != bound:
         bound = bound_merit(programs, q, sign, boxes, scratch)
-    if f >= 0 and bound >= floor and not may_pass(programs, f, scratch):
+    if f >= 0 and not may_pass(programs, f, scratch):
         return -np.inf
     return bound

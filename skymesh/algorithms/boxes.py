@@ -67,6 +67,7 @@ def build(
         scale = np.where(widths > 0.0, np.array(counts, np.float64) / widths, 0.0)
     scale[~np.isfinite(scale)] = 0.0
     shifts = int(shift.max(initial=0)) + 1
+    table_base = np.concatenate(([0], np.cumsum([-(-INTERVALS_MAX >> s) for s in range(shifts - 1)]))).astype(np.int64)
     boxes = Boxes(
         row_of=np.array(rows, np.int64),
         axis_of=axis_of,
@@ -82,7 +83,8 @@ def build(
         high=high,
         least=least,
         most=most,
-        table_base=np.concatenate(([0], np.cumsum([-(-INTERVALS_MAX >> s) for s in range(shifts - 1)]))).astype(np.int64),
+        table_base=table_base,
+        starts=np.arange(len(counts)) * (int(table_base[-1]) + INTERVALS_MAX) + table_base[shift],
         sector=int(np.argmax(sizes <= SECTORS_MAX)),
     )
     fill_edges(boxes)
@@ -144,7 +146,7 @@ def _scratch_for(boxes: Boxes) -> Bounding:
     places = int(boxes.table_base[-1]) + INTERVALS_MAX
     height = len(boxes.least)
     return Bounding(
-        table=np.empty((1, places)),
+        table=np.empty(max(1, len(boxes.row_of)) * places),
         box_low=np.empty(height),
         box_high=np.empty(height),
         low=np.empty(4),
@@ -153,17 +155,11 @@ def _scratch_for(boxes: Boxes) -> Bounding:
     )
 
 
-def scratch_with(scratch: Bounding, terms: int, depth: int) -> Bounding:
-    """The same with room for programs with that many terms and that deep a stack."""
-    if terms <= len(scratch.table) and depth <= len(scratch.low):
+def scratch_with(scratch: Bounding, depth: int) -> Bounding:
+    """The same with room for programs that need a stack that deep."""
+    if depth <= len(scratch.low):
         return scratch
-    depth = max(depth, len(scratch.low))
-    return scratch._replace(
-        table=np.empty((max(terms, len(scratch.table)), scratch.table.shape[1])),
-        low=np.empty(depth),
-        high=np.empty(depth),
-        nan=np.empty(depth, np.bool_),
-    )
+    return scratch._replace(low=np.empty(depth), high=np.empty(depth), nan=np.empty(depth, np.bool_))
 
 
 def axes_of(domains: Sequence[Axis | None], used: Sequence[int]) -> tuple[list[Axis], list[int]]:

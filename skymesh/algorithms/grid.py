@@ -24,6 +24,7 @@ import numpy as np
 
 from ..queries import AnyQuery, Stream
 from ..queries.expressions import Op
+from ..queries.shapes import Shape
 from .asked import ALL_ROWS, Asked, PerId
 from .base import Algorithm, RowSide
 from .boxes import Axis, axes_of, build, intervals_for, scratch_with, widen
@@ -32,6 +33,7 @@ from .columns import EVER, NEVER, Floats, Hits, Ints, Rows, Spans, State, never
 from .grid_kernels import (
     DONE,
     HEAP_FULL,
+    HOME,
     HOT,
     HOT_FULL,
     OUT_FULL,
@@ -44,6 +46,7 @@ from .grid_kernels import (
     link_rows,
     settle,
     superseded,
+    take_rows,
     tell_ends,
     test_rows,
     tidy_shelf,
@@ -52,6 +55,7 @@ from .ring import RowRing
 from .search_kernels import Answer, Asks, Opened, move_floors, search, withdraw
 
 _LATEST = int(PerId.LATEST)
+_SQUARES = (int(Shape.QUADRATIC), int(Shape.EUCLIDEAN))
 # While the number of rows is not known it may grow this far before the grid is made anew.
 _OUTGROWN = 4
 _HITS_MAX = 2**20
@@ -97,7 +101,6 @@ class Grid(RowSide):
         self._ring = RowRing(is_time=is_time, has_time=has_time, has_links=has_links)
         self._floor = np.full(64, np.inf)
         self._registered = np.full(64, np.inf)
-        self._rises = np.zeros(64, np.int64)
         self._slot_of = np.zeros(64, np.int64)  # ranking: slot
         self._used = np.zeros(len(self._domains), np.int64)  # how many queries score by an attribute
         self._complete_after = EVER  # all rows beyond it that arrived are here
@@ -105,6 +108,8 @@ class Grid(RowSide):
         self._cooled_at = 0  # row number
         self._opened = _opened(_HEAP_MIN, 64)
         self._answer = _answer(1024)
+        self._features = np.empty(0)  # scratch
+        self._probe = np.empty((0, 1))
         self._boxes: Boxes
         self._scratch: Bounding
         self._cells: Cells
@@ -118,13 +123,12 @@ class Grid(RowSide):
         if slot >= len(self._floor):
             self._floor = _grown(self._floor, slot + 1, np.inf)
             self._registered = _grown(self._registered, slot + 1, np.inf)
-            self._rises = _grown(self._rises, slot + 1, 0)
             self._stale = True
         used = _attributes_used(asked, len(self._used))
         unknown = [row for row in used if self._used[row] == 0 and self._domains[row] is not None]
         self._used[used] += 1
-        self._stale |= bool(unknown) or self._wanted_rows() > self._built_for
-        self._rises[slot] = 0
+        squares = asked.scoring.form.shape in _SQUARES and len(self._features) < 2 * len(self._ring.arrays.numbers)
+        self._stale |= bool(unknown) or squares or self._wanted_rows() > self._built_for
         self._registered[slot] = np.inf
         # A threshold query takes all rows beyond its bound from the start; rankings ask, and then tell their floor.
         self._set_floors(np.array([slot]), np.array([asked.bound if asked.k >= ALL_ROWS else np.inf]))
@@ -168,12 +172,25 @@ class Grid(RowSide):
         if not count:
             return self._hits(0)
         first_number = ring.end
+        self._stale |= ring.make_room(rows)
+        self._refresh()
+        cell, touched = np.empty(count, np.int32), np.empty(count + 1, np.int32)
+        tested, beyond = take_rows(
+            ring.arrays,
+            self._boxes,
+            self._cells,
+            rows.numbers,
+            rows.seq,
+            rows.time,
+            rows.id,
+            first_number,
+            bool(self._cells.every.any()),
+            cell,
+            touched,
+        )
         ring.append(rows)
-        self._refresh(first_number)
-        cell = self._placed(rows.numbers, 0, count)
-        touched = np.empty(count + 1, np.int32)
-        tested = link_rows(ring.arrays, self._cells, cell, first_number, bool(self._cells.every.any()), touched)
-        x = np.empty(len(ring.arrays.numbers))
+        if beyond:
+            self._widen(rows.numbers)
         cursor = np.zeros(2, np.int64)
         if tested:
             while True:
@@ -188,7 +205,7 @@ class Grid(RowSide):
                     int(tested),
                     first_number,
                     ring.first,
-                    x,
+                    self._features,
                     self._answer,
                     cursor,
                 )
@@ -239,7 +256,6 @@ class Grid(RowSide):
     def _ends_told(self, numbers: Ints) -> list[np.ndarray]:
         """The columns of hits that tell of the ends of rows."""
         cursor = np.zeros(2, np.int64)
-        x = np.empty(len(self._ring.arrays.numbers))
         while True:
             status = tell_ends(
                 self._reaching(),
@@ -247,7 +263,7 @@ class Grid(RowSide):
                 self._cells,
                 self._ring.arrays,
                 numbers,
-                x,
+                self._features,
                 _LATEST,
                 self._answer,
                 cursor,
@@ -265,11 +281,11 @@ class Grid(RowSide):
 
     def delete(self, ids: Ints, at: int, upto: int) -> Hits:
         numbers = self._ring.kill(ids, at)
-        self._refresh(self._ring.end)
+        self._refresh()
         return self._hits_of(*self._ends_told(numbers))
 
     def search(self, spans: Spans) -> Hits:
-        self._refresh(self._ring.end)
+        self._refresh()
         asks = Asks(
             self._slot_of[spans.ranking],
             spans.ranking,
@@ -332,8 +348,8 @@ class Grid(RowSide):
     def _axes_are_free(self) -> bool:
         return any(axis is not None and axis.intervals is None for axis in self._domains)
 
-    def _refresh(self, upto: int) -> None:
-        """Make the grid if it has to be made, with the rows below number `upto` in their cells."""
+    def _refresh(self) -> None:
+        """Make the grid if it has to be made."""
         if not self._stale:
             return
         ring = self._ring
@@ -343,26 +359,28 @@ class Grid(RowSide):
         self._built_for = self._wanted_rows()
         self._boxes, scratch = build(axes, rows, intervals_for(axes, self._built_for), least, most)
         programs, _, stack = self.questions.programs()
-        terms = int((programs.term_last - programs.term_first).max(initial=1))
-        self._scratch = scratch_with(scratch, terms, len(stack))
+        self._scratch = scratch_with(scratch, len(stack))
+        width = len(ring.arrays.numbers) * (2 if np.isin(programs.shape, _SQUARES).any() else 1)
+        self._features, self._probe = np.empty(width), np.empty((len(self._floor), width + 1))
         self._cells = _cells(self._boxes, len(self._floor))
         self._stale = False
-        for target, source in ring.stretches(ring.first, upto - ring.first):
-            cell = self._placed(ring.arrays.numbers, target.start, target.stop - target.start)
-            first_number = ring.first + source.start
-            link_rows(ring.arrays, self._cells, cell, first_number, False, np.empty(len(cell) + 1, np.int32))
+        for target, source in ring.stretches(ring.first, len(ring)):
+            cell = np.empty(target.stop - target.start, np.int32)
+            if place_rows(ring.arrays.numbers, self._boxes, target.start, cell):
+                self._widen_boxes(ring.arrays.numbers[:, target])
+            first_number, touched = ring.first + source.start, np.empty(len(cell) + 1, np.int32)
+            link_rows(ring.arrays, self._cells, cell, first_number, False, touched)
         settle(self._boxes, self._cells, ring.first)
         self._reach_again()
 
-    def _placed(self, numbers: Floats, start: int, count: int) -> np.ndarray:
-        """The cells of rows; the outermost boxes widen to reach them."""
-        cell = np.empty(count, np.int32)
-        if place_rows(numbers, self._boxes, start, cell):
-            part = numbers[: len(self._boxes.least), start : start + count]
-            widen(self._boxes, part.min(axis=1), part.max(axis=1))
-            if len(self._ring):
-                self._reach_again()
-        return cell
+    def _widen_boxes(self, numbers: Floats) -> None:
+        part = numbers[: len(self._boxes.least)]
+        widen(self._boxes, part.min(axis=1), part.max(axis=1))
+
+    def _widen(self, numbers: Floats) -> None:
+        """Reach to rows beyond the extremes with the outermost boxes, and with the queries that these reach now."""
+        self._widen_boxes(numbers)
+        self._reach_again()
 
     def _reach_again(self) -> None:
         """Give all queries the cells they reach, after boxes changed."""
@@ -374,7 +392,7 @@ class Grid(RowSide):
         if self._stale:
             self._floor[slots] = floors
             return
-        self._fit_scratch()
+        self._scratch = scratch_with(self._scratch, len(self.questions.programs()[2]))
         cursor = np.zeros(1, np.int64)
         while True:
             status = move_floors(
@@ -382,9 +400,9 @@ class Grid(RowSide):
                 self._boxes,
                 self._cells,
                 self._scratch,
+                len(self._ring.arrays.numbers),
                 slots,
                 floors,
-                self._rises,
                 self._opened,
                 cursor,
             )
@@ -392,13 +410,8 @@ class Grid(RowSide):
                 return
             self._make_room(status, 0)
 
-    def _fit_scratch(self) -> None:
-        programs, _, stack = self.questions.programs()
-        terms = int((programs.term_last - programs.term_first).max(initial=1))
-        self._scratch = scratch_with(self._scratch, terms, len(stack))
-
     def _reaching(self) -> Reaching:
-        return Reaching(*self.questions.programs(), self.questions.wanted, self._floor, self._registered)
+        return Reaching(*self.questions.programs(), self.questions.wanted, self._floor, self._registered, self._probe)
 
     def _make_room(self, status: int, filled: int) -> None:
         """What a kernel came back for."""
@@ -412,9 +425,7 @@ class Grid(RowSide):
             self._opened = _opened(2 * len(self._opened.bound), len(self._opened.best_merit))
         elif status == HOT_FULL:
             room = 2 * len(cells.hot)
-            self._cells = cells._replace(
-                hot=_grown(cells.hot, room, 0), bits=_grown(cells.bits, room, 0), free=_grown(cells.free, room, 0)
-            )
+            self._cells = cells._replace(hot=_grown(cells.hot, room, 0), bits=_grown(cells.bits, room, 0))
         else:
             assert status == SHELF_FULL
             self._tidy_shelf()
@@ -424,7 +435,7 @@ class Grid(RowSide):
         filled = cells.hot[: int(cells.fill[0])]
         filled = filled[filled["filled"] == 1]
         live = int(filled["count"].sum())
-        room = max(_SHELF_MIN, 3 * live + 16 * len(filled) + 2 * int(cells.fill[3]))
+        room = max(_SHELF_MIN, 3 * live + 16 * len(filled) + 2 * int(cells.fill[2]))
         values, numbers = np.empty(room * height), np.empty(room, np.int64)
         tidy_shelf(cells, height, self._ring.first, values, numbers)
         self._cells = cells._replace(shelf_values=values, shelf_numbers=numbers)
@@ -453,7 +464,6 @@ class Grid(RowSide):
         self._ring.restore(state["ring"])
         self._floor = state["floor"].copy()
         self._registered = np.full(len(self._floor), np.inf)
-        self._rises = np.zeros(len(self._floor), np.int64)
         self._complete_after = state["complete_after"]
         self._domains = list(state["domains"])
         self._stale = True
@@ -488,16 +498,16 @@ def _cells(boxes: Boxes, slots: int) -> Cells:
     words = (slots + 63) // 64
     cells, all_boxes = int(boxes.base[1]), int(boxes.base[-1])
     sectors = int(boxes.base[boxes.sector + 1] - boxes.base[boxes.sector])
+    home = np.empty(cells, HOME)
+    home["newest"], home["state"] = -1, UNCHECKED
     return Cells(
-        newest=np.full(cells, -1, np.int64),
-        state=np.full(cells, UNCHECKED, np.int32),
+        home=home,
         active=np.zeros(all_boxes, np.int32),
         hot=np.zeros(_HOT_MIN, HOT),
         bits=np.zeros((_HOT_MIN, words), np.uint64),
-        free=np.zeros(_HOT_MIN, np.int64),
         sectors=np.zeros((sectors, words), np.uint64),
         every=np.zeros(words, np.uint64),
         shelf_values=np.empty(0),
         shelf_numbers=np.empty(0, np.int64),
-        fill=np.zeros(4, np.int64),
+        fill=np.zeros(3, np.int64),
     )

@@ -16,14 +16,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .box_kernels import bound_merit, fill_box, index_of, key_above, key_of_cell, may_pass
+from .box_kernels import bound_merit, fill_box, index_of, key_above, key_of_cell, may_pass, place_rows
 from .columns import NEVER
 from .hash_kernels import find_pair, put_pair, remove_pair
 from .kernel import kernel, trailing_zeros
-from .score_kernels import EUCLIDEAN, LARGEST, LINEAR, PRODUCT, PROGRAM, QUADRATIC, larger, score_block
+from .probe_kernels import fill_features
+from .score_kernels import BLOCK, EUCLIDEAN, LARGEST, LINEAR, PRODUCT, PROGRAM, QUADRATIC, larger, score_block
 
 UNCHECKED, UNREACHED = -1, -2
 BACK_MAX = 2**32 - 1
+
+# A cell: the number of its newest row, and UNCHECKED, UNREACHED, or its hot cell. Side by side, so that an insert
+# touches one line of memory.
+HOME = np.dtype([("newest", "i8"), ("state", "i8")])
 
 # A hot cell, and its rows side by side if `filled`: where they begin in the shelf, how many, room for how many.
 HOT = np.dtype([("cell", "i8"), ("start", "i8"), ("count", "i8"), ("room", "i8"), ("filled", "i8")])
@@ -56,18 +61,15 @@ class Ring(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """newest i8[cells], state i4[cells] (UNCHECKED, UNREACHED, or its hot cell), active i4[boxes] (how many checked
-    cells a box has), hot HOT[h], bits u8[h, w] (queries that reach a hot cell), free i8[h], sectors u8[s, w] (queries
-    that reach a box of the sector level), every u8[w] (queries that reach everywhere), shelf_values f8[D * p],
-    shelf_numbers i8[p], fill i8[4]: hot cells that were made, free ones, how much of the shelf is used, how much a
-    cell lacked there."""
+    """home HOME[cells], active i4[boxes] (how many checked cells a box has), hot HOT[h], bits u8[h, w] (queries that
+    reach a hot cell), sectors u8[s, w] (queries that reach a box of the sector level), every u8[w] (queries that reach
+    everywhere), shelf_values f8[D * p], shelf_numbers i8[p], fill i8[3]: how many cells are hot, how much of the shelf
+    is used, how much a cell lacked there."""
 
-    newest: Any
-    state: Any
+    home: Any
     active: Any
     hot: Any
     bits: Any
-    free: Any
     sectors: Any
     every: Any
     shelf_values: Any
@@ -77,7 +79,8 @@ class Cells(NamedTuple):
 
 class Reaching(NamedTuple):
     """Queries as a grid knows them: programs, filter_of i8[q], stack, wanted WANTED[q], floor f8[q] (rows below it are
-    not sent), registered f8[q] (checked cells whose bound is not below it have the query's bit)."""
+    not sent), registered f8[q] (checked cells whose bound is not below it have the query's bit), probe f8[q, p + 1]
+    (see probe_kernels)."""
 
     programs: Any
     filter_of: Any
@@ -85,27 +88,70 @@ class Reaching(NamedTuple):
     wanted: Any
     floor: Any
     registered: Any
+    probe: Any
 
 
 # -- rows ------------------------------------------------------------------------------------------------------
 
 
 @kernel
-def link_rows(ring: Any, cells: Any, cell: Any, first_number: int, all_of_them: bool, touched: Any) -> int:
-    """Put rows first_number.. into their cells; returns how many have to be tested, with their places in touched i4[n].
+def copy_part(target: Any, place: int, source: Any, start: int, count: int) -> None:
+    # By slices: an index that is a sum might be negative to the compiler, which then copies one by one.
+    to, of = target[place : place + count], source[start : start + count]
+    for i in range(count):
+        to[i] = of[i]
 
-    cell i4[n]. Rows in cells that no query reaches are done with here.
+
+@kernel
+def take_rows(
+    ring: Any,
+    boxes: Any,
+    cells: Any,
+    numbers: Any,
+    seq: Any,
+    time: Any,
+    id_: Any,
+    first_number: int,
+    tests_all: bool,
+    cell: Any,
+    touched: Any,
+) -> tuple[int, int]:
+    """Put rows first_number.. into the ring and into their cells, cell i4[n].
+
+    Returns how many have to be tested, with their places in touched i4[n + 1], and how many numbers lie beyond the
+    extremes. Column by column: taking blocks of all columns cost twice as much, in misses of the page table.
     """
-    count = 0
+    n = seq.shape[0]
+    start = 0
+    while start < n:
+        slot = (first_number + start) & ring.mask
+        count = min(n - start, ring.mask + 1 - slot)
+        copy_part(ring.seq, slot, seq, start, count)
+        copy_part(ring.id, slot, id_, start, count)
+        if ring.time.shape[0] > 0:
+            copy_part(ring.time, slot, time, start, count)
+        for row in range(numbers.shape[0]):
+            copy_part(ring.numbers[row], slot, numbers[row], start, count)
+        start += count
+    beyond = place_rows(numbers, boxes, 0, cell)
+    return link_rows(ring, cells, cell, first_number, tests_all, touched), beyond
+
+
+@kernel
+def link_rows(ring: Any, cells: Any, cell: Any, first_number: int, tests_all: bool, touched: Any) -> int:
+    """Put rows into their cells, cell i4[n]; row i has number first_number + i. Rows in cells that no query reaches are
+    done with here, the others go into touched i4[n + 1]; returns how many."""
+    tested = 0
+    back, mask = ring.back, ring.mask
     for i in range(cell.shape[0]):
         number = first_number + i
-        c = cell[i]
-        before = cells.newest[c]
-        ring.back[number & ring.mask] = min(number - before, BACK_MAX) if before >= 0 else 0
-        cells.newest[c] = number
-        touched[count] = i
-        count += all_of_them or cells.state[c] != UNREACHED
-    return count
+        home = cells.home[cell[i]]
+        before = home.newest
+        back[number & mask] = min(number - before, BACK_MAX) if before >= 0 else 0
+        home.newest = number
+        touched[tested] = i
+        tested += tests_all or home.state != UNREACHED
+    return tested
 
 
 @kernel
@@ -242,25 +288,40 @@ def has_bit(words: Any, q: int) -> bool:
 
 
 @kernel
+def is_clear(words: Any) -> bool:
+    for word in words:
+        if word != np.uint64(0):
+            return False
+    return True
+
+
+@kernel
+def take_back(cells: Any, h: int, q: int) -> None:
+    """Take the bit of query q from a hot cell. The last one makes it an ordinary cell, whose record waits to be
+    dropped: rows that come are not looked at."""
+    clear_bit(cells.bits[h], q)
+    if is_clear(cells.bits[h]):
+        cells.home[cells.hot[h].cell].state = UNREACHED
+        cells.hot[h].cell = -1
+        cells.hot[h].filled = 0
+
+
+@kernel
 def can_heat(cells: Any) -> bool:
-    return cells.fill[1] > 0 or cells.fill[0] < cells.hot.shape[0]
+    return cells.fill[0] < cells.hot.shape[0]
 
 
 @kernel
 def heat(cells: Any, cell: int) -> int:
     """Make a cell hot, with no bits. There is room: see can_heat."""
-    if cells.fill[1] > 0:
-        cells.fill[1] -= 1
-        h = cells.free[cells.fill[1]]
-    else:
-        h = cells.fill[0]
-        cells.fill[0] += 1
+    h = cells.fill[0]
+    cells.fill[0] += 1
     record = cells.hot[h]
     record.cell = cell
     record.start = record.count = record.room = record.filled = 0
     for w in range(cells.bits.shape[1]):
         cells.bits[h, w] = np.uint64(0)
-    cells.state[cell] = h
+    cells.home[cell].state = h
     return h
 
 
@@ -271,7 +332,7 @@ def check_cell(reaching: Any, boxes: Any, cells: Any, scratch: Any, cell: int) -
         return False
     key = key_of_cell(boxes, cell)
     sector = cells.sectors[
-        index_of(boxes, boxes.sector, key_above(boxes, key, boxes.sector)) - boxes.base[boxes.sector]
+        index_of(boxes.base, boxes.stride, boxes.sector, key_above(boxes, key, boxes.sector)) - boxes.base[boxes.sector]
     ]
     fill_box(boxes, 0, key, scratch.box_low, scratch.box_high)
     h = -1
@@ -290,7 +351,7 @@ def check_cell(reaching: Any, boxes: Any, cells: Any, scratch: Any, cell: int) -
                 h = heat(cells, cell)
             set_bit(cells.bits[h], q)
     if h < 0:
-        cells.state[cell] = UNREACHED
+        cells.home[cell].state = UNREACHED
     count_active(boxes, cells, key, 1)
     return True
 
@@ -298,9 +359,9 @@ def check_cell(reaching: Any, boxes: Any, cells: Any, scratch: Any, cell: int) -
 @kernel
 def settle(boxes: Any, cells: Any, first: int) -> None:
     """Note the cells that hold rows, from number `first` on, in the boxes above them. No query reaches them yet."""
-    for cell in range(cells.state.shape[0]):
-        if cells.newest[cell] >= first and cells.state[cell] == UNCHECKED:
-            cells.state[cell] = UNREACHED
+    for cell in range(cells.home.shape[0]):
+        if cells.home[cell].newest >= first and cells.home[cell].state == UNCHECKED:
+            cells.home[cell].state = UNREACHED
             count_active(boxes, cells, key_of_cell(boxes, cell), 1)
 
 
@@ -308,28 +369,29 @@ def settle(boxes: Any, cells: Any, first: int) -> None:
 def count_active(boxes: Any, cells: Any, key: int, by: int) -> None:
     """Note in all boxes above a cell that it was checked (1), or is not any more (-1)."""
     for level in range(boxes.base.shape[0] - 1):
-        cells.active[index_of(boxes, level, key_above(boxes, key, level))] += by
+        cells.active[index_of(boxes.base, boxes.stride, level, key_above(boxes, key, level))] += by
 
 
 @kernel
 def cool_down(boxes: Any, cells: Any, first: int) -> None:
     """Forget what is known of cells that hold no row from number `first` on, and of hot ones that no query reaches."""
-    for cell in range(cells.state.shape[0]):
-        s = cells.state[cell]
-        if s == UNCHECKED:
+    kept = 0
+    for h in range(cells.fill[0]):
+        if cells.hot[h].cell < 0:
             continue
-        empty = cells.newest[cell] < first
-        if s >= 0:
-            reached = False
-            for w in range(cells.bits.shape[1]):
-                reached |= cells.bits[s, w] != np.uint64(0)
-            if empty or not reached:
-                cells.free[cells.fill[1]] = s
-                cells.fill[1] += 1
-                cells.hot[s].filled = 0
-                cells.state[cell] = UNREACHED
-        if empty:
-            cells.state[cell] = UNCHECKED
+        home = cells.home[cells.hot[h].cell]
+        if home.newest < first or is_clear(cells.bits[h]):
+            home.state = UNREACHED
+            continue
+        if kept != h:
+            cells.hot[kept] = cells.hot[h]
+            copy_part(cells.bits[kept], 0, cells.bits[h], 0, cells.bits.shape[1])
+            home.state = kept
+        kept += 1
+    cells.fill[0] = kept
+    for cell in range(cells.home.shape[0]):
+        if cells.home[cell].newest < first and cells.home[cell].state != UNCHECKED:
+            cells.home[cell].state = UNCHECKED
             count_active(boxes, cells, key_of_cell(boxes, cell), -1)
 
 
@@ -341,7 +403,7 @@ def shelve(ring: Any, cells: Any, h: int, first: int) -> bool:
     """Put the rows of a hot cell side by side, oldest first. False if the shelf is full."""
     record = cells.hot[h]
     count = 0
-    number = cells.newest[record.cell]
+    number = cells.home[record.cell].newest
     while number >= first:
         count += 1
         back = np.int64(ring.back[number & ring.mask])
@@ -349,16 +411,16 @@ def shelve(ring: Any, cells: Any, h: int, first: int) -> bool:
             break
         number -= back
     room = (count + (count >> 1) + 15) & ~7
-    if cells.fill[2] + room > cells.shelf_numbers.shape[0]:
-        cells.fill[3] = room
+    if cells.fill[1] + room > cells.shelf_numbers.shape[0]:
+        cells.fill[2] = room
         return False
-    record.start = cells.fill[2]
+    record.start = cells.fill[1]
     record.count = count
     record.room = room
     record.filled = 1
-    cells.fill[2] += room
+    cells.fill[1] += room
     place = count
-    number = cells.newest[record.cell]
+    number = cells.home[record.cell].newest
     while place > 0:
         place -= 1
         slot = number & ring.mask
@@ -424,23 +486,27 @@ def tidy_shelf(cells: Any, height: int, first: int, values: Any, numbers: Any) -
         record.start = used
         record.room = room
         used += room
-    cells.fill[2] = used
+    cells.fill[1] = used
 
 
 # -- tests -----------------------------------------------------------------------------------------------------
 
 
 @kernel
-def score_row(programs: Any, p: int, x: Any) -> float:
-    """The score of one row, for known shapes: the same steps as the block kernel. x f8[D]."""
-    shape = programs.shape[p]
+def score_terms(shape: int, rows: Any, weights: Any, constants: Any, first: int, last: int, x: Any) -> float:
+    """The score of one row, for known shapes: the same steps as the block kernel. x f8[D], terms first..last.
+
+    Takes the arrays of Programs one by one: handing the whole tuple down costs more than the score does.
+    """
     total = 0.0
-    first = programs.term_first[p]
-    for t in range(first, programs.term_last[p]):
-        w, c, value = programs.term_weight[t], programs.term_constant[t], x[programs.term_row[t]]
-        if shape == LINEAR:
-            term = w * value
-        elif shape == PRODUCT:
+    if shape == LINEAR:
+        total = weights[first] * x[rows[first]]
+        for t in range(first + 1, last):
+            total = total + weights[t] * x[rows[t]]
+        return total
+    for t in range(first, last):
+        w, c, value = weights[t], constants[t], x[rows[t]]
+        if shape == PRODUCT:
             term = c + value
         elif shape == QUADRATIC:
             term = w * (value * value)
@@ -460,25 +526,23 @@ def score_row(programs: Any, p: int, x: Any) -> float:
 
 
 @kernel
-def passes(reaching: Any, q: int, numbers: Any, columns: Any, known: Any, place: int, at: int, seq: int) -> bool:
-    """Whether a row counts for a query: its time and its filter."""
-    query = reaching.wanted[q]
-    if seq < query.since or at <= query.after or at > query.until:
-        return False
-    f = reaching.filter_of[q]
-    if f < 0:
-        return True
-    score_block(reaching.programs, f, numbers, columns, known, place, 1, reaching.stack)
+def is_in_span(query: Any, at: int, seq: int) -> bool:
+    """Whether a query counts a row, by its time."""
+    return seq >= query.since and query.after < at <= query.until
+
+
+@kernel
+def passes(reaching: Any, q: int, ring: Any, slot: int) -> bool:
+    """Whether a row passes the filter of a query that has one."""
+    score_block(reaching.programs, reaching.filter_of[q], ring.numbers, ring.columns, ring.known, slot, 1, reaching.stack)
     return reaching.stack[0, 0] != 0.0
 
 
 @kernel
-def merit_of_row(reaching: Any, q: int, numbers: Any, columns: Any, known: Any, place: int, x: Any) -> float:
-    """x f8[D] holds the row's numbers."""
-    if reaching.programs.shape[q] != PROGRAM:
-        return reaching.wanted[q].sign * score_row(reaching.programs, q, x)
-    score_block(reaching.programs, q, numbers, columns, known, place, 1, reaching.stack)
-    return reaching.wanted[q].sign * reaching.stack[0, 0]
+def score_program(reaching: Any, q: int, ring: Any, slot: int) -> float:
+    """The score of one row by the interpreter."""
+    score_block(reaching.programs, q, ring.numbers, ring.columns, ring.known, slot, 1, reaching.stack)
+    return reaching.stack[0, 0]
 
 
 @kernel
@@ -500,23 +564,27 @@ def test_rows(
     """Rows that reach a query's floor, into out, which has ranking i4, number i8, merit f8 and until i8.
 
     touched i4: places of the rows to test in cell i4[n], `count` of them; row i has number first_number + i. cursor
-    i8[2]: the row at hand and how many hits there are. Comes back for room; call again to go on.
+    i8[2]: the row at hand and how many hits there are. x f8[p] is scratch. Comes back for room; call again to go on.
+
+    Most tests fail, and the probe tells so in a few nanoseconds; what it lets pass is scored as written.
     """
     words = cells.every.shape[0]
-    for j in range(cursor[0], count):
-        cursor[0] = j
+    filter_of = reaching.filter_of
+    programs, probe = reaching.programs, reaching.probe
+    term_row, term_weight, term_constant = programs.term_row, programs.term_weight, programs.term_constant
+    for t in range(cursor[0], count):
+        cursor[0] = t
         if cursor[1] + 64 * words > out.number.shape[0]:
             return OUT_FULL
-        i = touched[j]
-        if cells.state[cell[i]] == UNCHECKED and not check_cell(reaching, boxes, cells, scratch, cell[i]):
+        i = touched[t]
+        if cells.home[cell[i]].state == UNCHECKED and not check_cell(reaching, boxes, cells, scratch, cell[i]):
             return HOT_FULL
         number = first_number + i
         slot = number & ring.mask
-        h = cells.state[cell[i]]
+        h = cells.home[cell[i]].state
         if h >= 0 and cells.hot[h].filled:
             shelve_one(ring, cells, h, number, first)
-        for row in range(x.shape[0]):
-            x[row] = ring.numbers[row, slot]
+        fill_features(ring.numbers, slot, x)
         at, seq = ring.position[slot] + ring.shift, ring.seq[slot]
         fill = cursor[1]
         for w in range(words):
@@ -526,11 +594,21 @@ def test_rows(
             while word != np.uint64(0):
                 q = 64 * w + trailing_zeros(word)
                 word &= word - np.uint64(1)
-                merit = merit_of_row(reaching, q, ring.numbers, ring.columns, ring.known, slot, x)
+                estimate = 0.0
+                for j in range(x.shape[0]):
+                    estimate += probe[q, j] * x[j]
+                if estimate < probe[q, x.shape[0]]:
+                    continue
                 query = reaching.wanted[q]
+                shape = programs.shape[q]
+                if shape != PROGRAM:
+                    begin, past = programs.term_first[q], programs.term_last[q]
+                    merit = query.sign * score_terms(shape, term_row, term_weight, term_constant, begin, past, x)
+                else:
+                    merit = query.sign * score_program(reaching, q, ring, slot)
                 if merit < reaching.floor[q]:
                     continue
-                if not passes(reaching, q, ring.numbers, ring.columns, ring.known, slot, at, seq):
+                if not is_in_span(query, at, seq) or (filter_of[q] >= 0 and not passes(reaching, q, ring, slot)):
                     continue
                 if not np.isfinite(merit):
                     query.unscored += 1
@@ -564,15 +642,15 @@ def tell_ends(
     cursor i8[2]: which of the numbers is at hand, and how many are in out.
     """
     words = cells.every.shape[0]
+    programs, filter_of = reaching.programs, reaching.filter_of
     for j in range(cursor[0], numbers.shape[0]):
         cursor[0] = j
         if cursor[1] + 64 * words > out.number.shape[0]:
             return OUT_FULL
         number = numbers[j]
         slot = number & ring.mask
-        h = cells.state[cell_of(boxes, ring.numbers, slot)]
-        for row in range(x.shape[0]):
-            x[row] = ring.numbers[row, slot]
+        h = cells.home[cell_of(boxes, ring.numbers, slot)].state
+        fill_features(ring.numbers, slot, x)
         at, seq = ring.position[slot] + ring.shift, ring.seq[slot]
         for w in range(words):
             word = cells.every[w]
@@ -585,10 +663,17 @@ def tell_ends(
                 until = end_of(ring, number, query.per_id == latest, query.since)
                 if until >= NEVER:
                     continue
-                merit = merit_of_row(reaching, q, ring.numbers, ring.columns, ring.known, slot, x)
+                shape = programs.shape[q]
+                if shape != PROGRAM:
+                    begin, past = programs.term_first[q], programs.term_last[q]
+                    merit = query.sign * score_terms(
+                        shape, programs.term_row, programs.term_weight, programs.term_constant, begin, past, x
+                    )
+                else:
+                    merit = query.sign * score_program(reaching, q, ring, slot)
                 if not merit >= reaching.floor[q] or not merit > query.bound or not np.isfinite(merit):
                     continue
-                if not passes(reaching, q, ring.numbers, ring.columns, ring.known, slot, at, seq):
+                if not is_in_span(query, at, seq) or (filter_of[q] >= 0 and not passes(reaching, q, ring, slot)):
                     continue
                 out.ranking[cursor[1]] = query.ranking
                 out.number[cursor[1]] = number

@@ -19,7 +19,7 @@ from .columns import NEVER
 class Keeping:
     """`slack` is in square roots of the rows; `growth` bounds how often that may double where searches come fast."""
 
-    slack: float = 4.0
+    slack: float = 3.0
     growth: int = 16
     trims: bool = True  # whether the floor rises once there are far more rows than a search asks for
 

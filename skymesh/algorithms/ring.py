@@ -47,18 +47,17 @@ class RowRing:
 
     # -- rows in -----------------------------------------------------------------------------------------------
 
+    def make_room(self, rows: Rows) -> bool:
+        """Room for rows that come after those that are here; true if they have numbers that none had before."""
+        height = len(self.arrays.numbers)
+        self._make_room(len(rows), len(rows.numbers), len(rows.columns))
+        return len(self.arrays.numbers) != height
+
     def append(self, rows: Rows) -> None:
-        """Rows that come after those that are here."""
-        count = len(rows)
-        self._make_room(count, len(rows.numbers), len(rows.columns))
-        ring = self.arrays
-        for target, source in self.stretches(self.end, count):
-            ring.seq[target] = rows.seq[source]
-            ring.id[target] = rows.id[source]
-            if self._has_time:
-                ring.time[target] = rows.time[source]
-            ring.numbers[: len(rows.numbers), target] = rows.numbers[:, source]
-            if len(ring.columns):
+        """Rows that come after those that are here. Their numbers, ids and positions were written by `take_rows`."""
+        count, ring = len(rows), self.arrays
+        if len(ring.columns):
+            for target, source in self.stretches(self.end, count):
                 ring.columns[: len(rows.columns), target] = rows.columns[:, source]
                 ring.known[: len(rows.columns), target] = rows.known[:, source]
                 ring.known[len(rows.columns) :, target] = False

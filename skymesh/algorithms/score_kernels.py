@@ -73,18 +73,30 @@ def score_block(
     if programs.shape[p] == PROGRAM:
         interpret(programs, p, numbers, columns, known, start, count, stack)
     else:
-        score_shape(programs, p, numbers, start, count, stack[0])
+        first, last = programs.term_first[p], programs.term_last[p]
+        rows, weights, constants = programs.term_row, programs.term_weight, programs.term_constant
+        score_shape(programs.shape[p], rows, weights, constants, first, last, numbers, start, count, stack[0])
 
 
 @kernel
-def score_shape(programs: Any, p: int, numbers: Any, start: int, count: int, out: Any) -> None:
-    """The direct loop of a known shape: the written order, one term after the other."""
-    shape = programs.shape[p]
-    for t in range(programs.term_first[p], programs.term_last[p]):
-        w = programs.term_weight[t]
-        c = programs.term_constant[t]
-        x = numbers[programs.term_row[t], start : start + count]
-        begins = t == programs.term_first[p]
+def score_shape(
+    shape: int,
+    rows: Any,
+    weights: Any,
+    constants: Any,
+    first: int,
+    last: int,
+    numbers: Any,
+    start: int,
+    count: int,
+    out: Any,
+) -> None:
+    """The direct loop of a known shape: the written order, one of terms first..last after the other."""
+    for t in range(first, last):
+        w = weights[t]
+        c = constants[t]
+        x = numbers[rows[t], start : start + count]
+        begins = t == first
         if shape == LINEAR:
             if begins:
                 for i in range(count):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .asked import PerId
-from .box_kernels import bound_of_box, fill_table, index_of, key_of_cell
+from .box_kernels import bound_from_table, bound_of_box, fill_table, index_of, key_of_cell
 from .grid_kernels import (
     DONE,
     HEAP_FULL,
@@ -29,13 +29,14 @@ from .grid_kernels import (
     passes,
     set_bit,
     shelve,
+    take_back,
 )
 from .columns import NEVER
-from .kernel import kernel
-from .score_kernels import BLOCK, score_block
+from .kernel import inlined, kernel
+from .probe_kernels import set_probe
+from .score_kernels import BLOCK, PROGRAM, score_block, score_shape
 
 LATEST = int(PerId.LATEST)
-RISES_MAX = 16
 _LEVEL_SHIFT = 56
 _KEY_MASK = (1 << 56) - 1
 
@@ -206,7 +207,8 @@ def search_one(
     if low == high:
         return DONE, fill
     f, sign = reaching.filter_of[q], query.sign
-    tabled = fill_table(reaching.programs, q, sign, boxes, scratch)
+    shape, rest, wider = fill_table(reaching.programs, q, sign, boxes, scratch.table)
+    table, starts, base, stride = scratch.table, boxes.starts, boxes.base, boxes.stride
     level = boxes.base.shape[0] - 2
     key = 0
     bound = np.inf
@@ -228,9 +230,15 @@ def search_one(
                 if place + half >= boxes.count[level, axis]:
                     continue
                 child = bare | ((place + half) << (8 * axis))
-                if cells.active[index_of(boxes, level, child)] == 0:
+                if cells.active[index_of(base, stride, level, child)] == 0:
                     continue
-                reached = bound_of_box(reaching.programs, q, f, sign, boxes, level, child, tabled, least, scratch)
+                reached = np.nan
+                if shape != PROGRAM:
+                    reached = bound_from_table(table, starts, level, child, shape, rest, wider, sign)
+                    if reached < least:
+                        continue
+                if f >= 0 or shape == PROGRAM:
+                    reached = bound_of_box(reaching.programs, q, f, sign, boxes, level, child, reached, scratch)
                 if reached == -np.inf or reached < least:
                     continue
                 if bound == -np.inf:
@@ -251,12 +259,12 @@ def search_one(
                 drop_first_box(opened, size)
                 size -= 1
         if bound != -np.inf and not (held == want and bound < opened.best_merit[0]):
-            cell = index_of(boxes, 0, key)
+            cell = index_of(base, stride, 0, key)
             status = make_ready(ring, cells, cell, first)
             if status != DONE:
                 return status, begin
             cursor[2] += 1
-            h = cells.state[cell]
+            h = cells.home[cell].state
             if h >= 0:
                 fill, held = look_through(
                     reaching, cells, ring, asks, a, h, low, high, shared_low, shared_high, opened, held, out, fill
@@ -275,22 +283,22 @@ def search_one(
     return DONE, fill
 
 
-@kernel
+@inlined
 def make_ready(ring: Any, cells: Any, cell: int, first: int) -> int:
     """See that the rows of a cell lie side by side, if it has any."""
-    if cells.newest[cell] < first:
+    if cells.home[cell].newest < first:
         return DONE
-    if cells.state[cell] == UNREACHED:
+    if cells.home[cell].state == UNREACHED:
         if not can_heat(cells):
             return HOT_FULL
         heat(cells, cell)
-    h = cells.state[cell]
+    h = cells.home[cell].state
     if h >= 0 and not cells.hot[h].filled and not shelve(ring, cells, h, first):
         return SHELF_FULL
     return DONE
 
 
-@kernel
+@inlined
 def look_through(
     reaching: Any,
     cells: Any,
@@ -326,12 +334,19 @@ def look_through(
     sign, bound = query.sign, query.bound
     judged = query.since > 0 or reaching.filter_of[q] >= 0
     linked = ring.newer.shape[0] > 0
+    programs, scores = reaching.programs, reaching.stack[0]
+    shape, begins, ends = programs.shape[q], programs.term_first[q], programs.term_last[q]
     for start in range(begin, record.count, BLOCK):
         count = min(BLOCK, record.count - start)
-        score_block(reaching.programs, q, values, ring.columns, ring.known, start, count, reaching.stack)
+        if shape != PROGRAM:
+            score_shape(
+                shape, programs.term_row, programs.term_weight, programs.term_constant, begins, ends, values, start, count, scores
+            )
+        else:
+            score_block(programs, q, values, ring.columns, ring.known, start, count, reaching.stack)
         least = opened.best_merit[0] if held == want else -np.inf
         for i in range(count):
-            merit = sign * reaching.stack[0, i]
+            merit = sign * scores[i]
             if not merit >= least:
                 continue
             number = numbers[start + i]
@@ -343,9 +358,8 @@ def look_through(
             if judged:
                 # A filter overwrites the stack, and with it the scores of the block.
                 score = reaching.stack[0, 0]
-                counts = passes(
-                    reaching, q, ring.numbers, ring.columns, ring.known, slot, ring.position[slot] + ring.shift, ring.seq[slot]
-                )
+                counts = ring.seq[slot] >= query.since
+                counts = counts and (reaching.filter_of[q] < 0 or passes(reaching, q, ring, slot))
                 reaching.stack[0, 0] = score
                 if not counts:
                     continue
@@ -391,27 +405,34 @@ def register(reaching: Any, boxes: Any, cells: Any, scratch: Any, q: int, opened
     """Give every checked cell that reaches the floor of query q, and every sector, its bit. Comes back for room with
     nothing lost: call again."""
     floor, f, sign = reaching.floor[q], reaching.filter_of[q], reaching.wanted[q].sign
-    tabled = fill_table(reaching.programs, q, sign, boxes, scratch)
+    shape, rest, wider = fill_table(reaching.programs, q, sign, boxes, scratch.table)
+    table, starts, base, stride = scratch.table, boxes.starts, boxes.base, boxes.stride
     size = 1
     opened.box[0] = (boxes.base.shape[0] - 2) << _LEVEL_SHIFT
     while size > 0:
         size -= 1
         level, key = opened.box[size] >> _LEVEL_SHIFT, opened.box[size] & _KEY_MASK
-        index = index_of(boxes, level, key)
+        index = index_of(base, stride, level, key)
         if level < boxes.sector and cells.active[index] == 0:
             continue
-        reached = bound_of_box(reaching.programs, q, f, sign, boxes, level, key, tabled, floor, scratch)
+        reached = np.nan
+        if shape != PROGRAM:
+            reached = bound_from_table(table, starts, level, key, shape, rest, wider, sign)
+            if reached < floor:
+                continue
+        if f >= 0 or shape == PROGRAM:
+            reached = bound_of_box(reaching.programs, q, f, sign, boxes, level, key, reached, scratch)
         if reached == -np.inf or reached < floor:
             continue
         if level == boxes.sector:
             set_bit(cells.sectors[index - boxes.base[level]], q)
         if level == 0:
-            if cells.state[index] == UNREACHED:
+            if cells.home[index].state == UNREACHED:
                 if not can_heat(cells):
                     return HOT_FULL
                 heat(cells, index)
-            if cells.state[index] >= 0:
-                set_bit(cells.bits[cells.state[index]], q)
+            if cells.home[index].state >= 0:
+                set_bit(cells.bits[cells.home[index].state], q)
             continue
         if size + 2 > opened.box.shape[0]:
             return HEAP_FULL
@@ -429,13 +450,18 @@ def register(reaching: Any, boxes: Any, cells: Any, scratch: Any, q: int, opened
 @kernel
 def shrink(reaching: Any, boxes: Any, cells: Any, scratch: Any, q: int) -> None:
     """Take the bit of query q from the hot cells that do not reach its floor any more."""
-    floor, f, sign = reaching.floor[q], reaching.filter_of[q], reaching.wanted[q].sign
-    tabled = fill_table(reaching.programs, q, sign, boxes, scratch)
+    floor, sign = reaching.floor[q], reaching.wanted[q].sign
+    table = scratch.table
+    shape, rest, wider = fill_table(reaching.programs, q, sign, boxes, table)
     for h in range(cells.fill[0]):
         if has_bit(cells.bits[h], q):
             key = key_of_cell(boxes, cells.hot[h].cell)
-            if bound_of_box(reaching.programs, q, f, sign, boxes, 0, key, tabled, floor, scratch) < floor:
-                clear_bit(cells.bits[h], q)
+            if shape != PROGRAM:
+                reached = bound_from_table(table, boxes.starts, 0, key, shape, rest, wider, sign)
+            else:
+                reached = bound_of_box(reaching.programs, q, -1, sign, boxes, 0, key, np.nan, scratch)
+            if reached < floor:
+                take_back(cells, h, q)
     reaching.registered[q] = floor
 
 
@@ -443,7 +469,8 @@ def shrink(reaching: Any, boxes: Any, cells: Any, scratch: Any, q: int) -> None:
 def withdraw(cells: Any, q: int) -> None:
     """Take the bit of query q from everything."""
     for h in range(cells.fill[0]):
-        clear_bit(cells.bits[h], q)
+        if has_bit(cells.bits[h], q):
+            take_back(cells, h, q)
     for s in range(cells.sectors.shape[0]):
         clear_bit(cells.sectors[s], q)
     clear_bit(cells.every, q)
@@ -451,18 +478,27 @@ def withdraw(cells: Any, q: int) -> None:
 
 @kernel
 def move_floors(
-    reaching: Any, boxes: Any, cells: Any, scratch: Any, slots: Any, floors: Any, rises: Any, opened: Any, cursor: Any
+    reaching: Any,
+    boxes: Any,
+    cells: Any,
+    scratch: Any,
+    height: int,
+    slots: Any,
+    floors: Any,
+    opened: Any,
+    cursor: Any,
 ) -> int:
-    """Set the floors of queries: slots i8[n], floors f8[n]. cursor i8[1]: the one at hand. Comes back for room.
+    """Set the floors of queries: slots i8[n], floors f8[n]; rows have `height` numbers. cursor i8[1]: the one at hand. Comes back for room.
 
-    A floor that falls gives bits to more cells at once. One that rises leaves bits behind, which cost a test now and
-    then; they are taken back after RISES_MAX rises. rises i8[q].
+    A floor that falls gives bits to more cells, one that rises takes them back. That costs what a few hundred tests do,
+    and floors rise once in many cycles: leaving the bits made arrivals 20 times dearer while a window filled.
     """
     for i in range(cursor[0], slots.shape[0]):
         cursor[0] = i
         q = slots[i]
         floor = floors[i]
         reaching.floor[q] = floor
+        set_probe(reaching, boxes, q, height)
         if floor == -np.inf and reaching.filter_of[q] < 0:
             set_bit(cells.every, q)
             reaching.registered[q] = floor
@@ -474,11 +510,7 @@ def move_floors(
             status = register(reaching, boxes, cells, scratch, q, opened)
             if status != DONE:
                 return status
-            rises[q] = 0
         elif floor > reaching.registered[q]:
-            rises[q] += 1
-            if rises[q] >= RISES_MAX:
-                shrink(reaching, boxes, cells, scratch, q)
-                rises[q] = 0
+            shrink(reaching, boxes, cells, scratch, q)
     cursor[0] = slots.shape[0]
     return DONE

@@ -504,7 +504,11 @@ def show(ranking: Any, r: int, pool: Any, changes: Any, slots: Any, seen: Any, c
     """The ranking at point p, told against the one before."""
     ranking.evaluations += 1
     horizon = horizon_of(p, ranking.size)
-    gone = ranking.oldest <= horizon or ranking.first_death <= p
+    if ranking.searched:
+        # Rows that are gone without having been shown may stay for a while: most cycles would find one and look at all.
+        gone = ranking.expiry_point <= p or ranking.count > ranking.most
+    else:
+        gone = ranking.oldest <= horizon or ranking.first_death <= p
     every_point = ranking.emit == SNAPSHOT and not ranking.is_time
     if gone or ranking.touched < ranking.k or ranking.per_id == BEST:
         filled = call.filled
@@ -729,9 +733,9 @@ def falls_short(ranking: Any, pool: Any, p: int) -> bool:
     """Whether rows below the floor, which are not here, may belong to the ranking at point p."""
     if ranking.floor_merit == -np.inf:
         return False
+    if ranking.expiry_point > p and ranking.shown_count >= ranking.k and ranking.oldest > EVER:
+        return False  # what was shown is all there
     horizon = horizon_of(p, ranking.size)
-    if ranking.oldest > horizon and ranking.first_death > p:
-        return ranking.count < ranking.k
     alive = 0
     for j in range(ranking.start, ranking.start + ranking.count):
         alive += pool[j].at > horizon and pool[j].until > p and not is_below_floor(ranking, pool[j])
@@ -741,10 +745,10 @@ def falls_short(ranking: Any, pool: Any, p: int) -> bool:
 @kernel
 def ask_more(ranking: Any, r: int, p: int, limit: int, asks: Any, call: Any) -> None:
     """Ask for the window that ends at p and what comes after it."""
-    since = p - ranking.asked_at
-    if since < ranking.size >> 2:
-        ranking.keep = min(2 * ranking.keep, ranking.keep_max)
-    elif since > ranking.size:
+    windows = (p - ranking.asked_at) // ranking.size
+    if windows < 2:
+        ranking.keep = min(4 * ranking.keep, ranking.keep_max)
+    elif windows > 8:
         ranking.keep = max(ranking.keep >> 1, ranking.keep_min)
     if ranking.most_min < NEVER:
         ranking.most = ranking.keep + (ranking.most_min - ranking.keep_min) * ranking.keep // ranking.keep_min
@@ -867,9 +871,6 @@ def refill(
         for j in range(later):
             hits[taken[r] + j] = aside[order[j]]
         take_over(ranking, pool, scratch, count, times)
-        if ranking.newest > ranking.done:  # a row is in that no point has seen: one of the points to come will
-            p = point_from(asks[a].shared_upto + 1, ranking.slide, ranking.offset, ranking.first)
-            ranking.pending_point = min(ranking.pending_point, p)
         ranking.complete = asks[a].complete
     call[0].asked = 0
     call[0].answered = 0
