@@ -758,7 +758,14 @@ def ask_more(ranking: Any, r: int, p: int, limit: int, asks: Any, call: Any) -> 
 
 @kernel
 def ask_on(ranking: Any, r: int, limit: int, asks: Any, call: Any) -> None:
-    """Ask for what comes after the last position that an answer covered."""
+    """Ask for what comes after the last position that an answer covered.
+
+    Rows up to there go into the pool at once, as if they had been there: the next point has to look at them.
+    """
+    if ranking.slide > 0:
+        over = max(ranking.complete, ranking.done)
+        p = point_from(over + 1, ranking.slide, ranking.offset, ranking.first)
+        ranking.pending_point = min(ranking.pending_point, p)
     ask(ranking, r, ranking.complete + 1, ranking.complete, limit, asks, call)
 
 
