@@ -144,6 +144,7 @@ class ListedRows(RowSide):
         self._mark = np.zeros(RUN_MAX, np.int32)
         self._look = np.zeros(1, LOOK)
         self._hits_per_row = 1.0  # lately
+        self._complete_after = EVER  # of later rows all are here
 
     # -- queries -----------------------------------------------------------------------------------------------
 
@@ -155,9 +156,9 @@ class ListedRows(RowSide):
         super().register(slot, value, ranking)
         if ranking >= len(self._floors):
             more = max(8, 2 * (ranking + 1)) - len(self._floors)
-            self._floors = np.concatenate((self._floors, np.full(more, -np.inf)))
+            self._floors = np.concatenate((self._floors, np.full(more, np.inf)))
             self._slot_of = np.concatenate((self._slot_of, np.full(more, -1)))
-        # A threshold query takes in rows as they come; rankings ask, and then tell their floor.
+        # A threshold query takes all rows beyond its bound from the start; rankings ask, and then tell their floor.
         self._floors[ranking] = -np.inf if self.questions.asked[slot].k >= ALL_ROWS else np.inf
         self._slot_of[ranking] = slot
 
@@ -167,6 +168,14 @@ class ListedRows(RowSide):
 
     def reach(self, rankings: Ints, floors: Floats) -> None:
         self._floors[rankings] = floors
+
+    def begin(self, upto: int) -> None:
+        self._complete_after = upto
+
+    def covers(self, asked: Asked, upto: int) -> bool:
+        if asked.k >= ALL_ROWS:
+            return False  # it takes in rows as they come, and never asks
+        return max(upto - asked.span.size, asked.span.after) >= self._complete_after
 
     # -- rows --------------------------------------------------------------------------------------------------
 
@@ -207,7 +216,9 @@ class ListedRows(RowSide):
     def forget(self, upto: int) -> None:
         super().forget(upto)
         before, count = self._store.first, len(self._store)
-        self._store.forget(self.questions.horizon(upto))
+        horizon = self.questions.horizon(upto)
+        self._complete_after = max(self._complete_after, horizon)
+        self._store.forget(horizon)
         gone = self._store.first - before
         if gone:
             self._drop_front(gone, before)
@@ -334,6 +345,7 @@ class ListedRows(RowSide):
             "row_of": self._row_of.copy(),
             "runs": self._runs.copy(),
             "floors": self._floors.copy(),
+            "complete_after": self._complete_after,
         }
 
     def restore(self, state: State) -> None:
@@ -341,6 +353,7 @@ class ListedRows(RowSide):
         self._store.restore(state["store"])
         self._order, self._row_of, self._runs = (state[name].copy() for name in ("order", "row_of", "runs"))
         self._floors, self._axes = state["floors"].copy(), None
+        self._complete_after = state["complete_after"]
 
     def check(self) -> None:
         self._store.check()

@@ -24,20 +24,25 @@ class Encoder:
         self._numbers = {name: row for row, name in enumerate(stream.attributes)}
         self._columns: dict[str, int] = {}
         self._carries: set[str] = set()
+        self._has_rows = False
+        self._late: set[str] = set()  # columns that rows were encoded without
         self.texts = Texts()
 
     def admit(self, query: AnyQuery) -> bool:
-        """Give the columns that a query reads their places. True if nobody read one of them, or carried it, before."""
-        before = len(self._numbers), len(self._columns), len(self._carries)
+        """Give the columns that a query reads their places. True if rows were encoded without one that it reads or
+        carries."""
         used = names_in(filter_node(query.where, self._stream)) if query.where is not None else set()
         used |= {query.group_by} if query.group_by else set()
-        for name in sorted(used - self._numbers.keys() - self._columns.keys()):
+        new = used - self._numbers.keys() - self._columns.keys()
+        if self._has_rows:
+            self._late |= new | (set(query.carry) - self._carries)
+        for name in sorted(new):
             if self._stream.columns[name] == "float64":
                 self._numbers[name] = len(self._numbers)
             else:
                 self._columns[name] = len(self._columns)
         self._carries |= set(query.carry)
-        return before != (len(self._numbers), len(self._columns), len(self._carries))
+        return not self._late.isdisjoint(used | set(query.carry))
 
     def places(self) -> Places:
         return Places(dict(self._numbers), dict(self._columns), self.texts.code)
@@ -45,6 +50,7 @@ class Encoder:
     def rows(self, raw: RawRows, *, is_time: bool) -> Rows:
         """Raw rows in the order of a kind of window, encoded."""
         count = len(raw)
+        self._has_rows |= count > 0
         columns = np.zeros((len(self._columns), count), np.int64)
         known = np.zeros((len(self._columns), count), np.bool_)
         for name, row in self._columns.items():

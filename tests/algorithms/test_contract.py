@@ -149,5 +149,7 @@ def test_what_is_not_served_is_refused_by_name_and_reason(name, asked, declared,
 def test_an_unknown_algorithm_is_refused_with_the_known_ones():
     stream = sm.Stream(id="id", attributes=["x"])
     query = sm.TopK(name="q", stream="s", k=1, score="x", window={"count": 5}, algorithm="scam")
-    with pytest.raises(sm.QueryError, match=r"no algorithm 'scam'; did you mean scan\? there are auto, sa, tsl, scan"):
+    with pytest.raises(
+        sm.QueryError, match=r"no algorithm 'scam'; did you mean scan\? there are auto, tma, sma, tsl, sa, scan"
+    ):
         Engine(sm.QuerySet(streams={"s": stream}, queries=[query]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -30,8 +32,8 @@ WINDOWS = ({"count": 3000, "slide": 37}, {"count": 900}, {"time": "2ms", "slide"
 class TightEngine(Engine):
     """Views hold what is shown and nothing else, so that they are searched for at nearly every point."""
 
-    def _make_algorithm(self, kind: type[Algorithm], is_time: bool) -> Algorithm:
-        return kind(is_time=is_time, keeping=EXACTLY_K) if kind is SortedLists else kind(is_time=is_time)
+    def _make_algorithm(self, kind: type[Algorithm], **options: Any) -> Algorithm:
+        return kind(**options, keeping=EXACTLY_K) if kind is SortedLists else kind(**options)
 
 
 def rows(rng, start, count, values):
@@ -100,6 +102,26 @@ def test_lists_follow_queries_that_come_and_go():
                 assert shown.equals(expected), name
         for team in engine._lanes["s"]._teams:
             team.algorithm.check()
+
+
+@pytest.mark.parametrize("name", ["tma", "sma", "tsl"])
+def test_late_starters_see_columns_that_rows_were_taken_in_without(name):
+    stream = sm.Stream(id="id", attributes=["x"], columns=["venue"], keep={"count": 50})
+    asked = {"stream": "s", "k": 4, "score": "x", "window": {"count": 20}}
+    engine = Engine(sm.QuerySet(streams={"s": stream}, queries=[sm.TopK(name="first", algorithm=name, **asked)]))
+
+    def push(start, count):
+        seq = np.arange(start, start + count)
+        engine.push("s", {"id": seq, "x": (seq * 7 % 23).astype(float), "venue": [str(s % 2) for s in seq]})
+
+    push(0, 30)
+    asked |= {"where": "venue == '1'", "carry": ["venue"]}
+    engine.add(sm.TopK(name="reads it first", algorithm="sa", **asked))
+    engine.add(sm.TopK(name="reads it then", algorithm=name, start="window", **asked))
+    push(30, 1)
+    best = sorted(range(11, 31, 2), key=lambda s: -(s * 7 % 23))[:4]
+    assert engine.top("reads it then").column("seq").to_pylist() == best
+    assert engine.top("reads it then").column("venue").to_pylist() == ["1"] * 4
 
 
 def test_views_hold_what_the_source_found_best_and_something_between_elsewhere():
