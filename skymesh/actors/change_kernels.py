@@ -21,8 +21,8 @@ _END = int(Op.END)
 def label_rows(labels: Any, ranking: Any, op: Any, merit: Any, query: Any, group: Any, place: Any, score: Any) -> Any:
     """Give each row what the label of its ranking says: query, group, place i4[n] and score f8[n] are written.
 
-    Returns how many rows have a group, and how many tell of no object. One pass: 4 us for 740 rows, seven calls of
-    NumPy take 25.
+    Returns how many rows have a group, and how many tell of no object. One pass: 5 us for 740 rows, the calls of
+    NumPy that it replaces take 23.
     """
     grouped, bare = 0, 0
     for i in range(ranking.shape[0]):
