@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from ..algorithms.columns import Changes, Op
 from ..queries import AnyQuery, Stream
 from ..routing.raw_rows import ARROW_TYPES
+from .change_kernels import stands_in_order
 
 TIME_TYPE = pa.timestamp("us", "UTC")
+_INT8, _INT32, _INT64, _FLOAT64 = pa.int8(), pa.int32(), pa.int64(), pa.float64()
 _NAMES_TYPE = pa.dictionary(pa.int32(), pa.string())
 OPS = pa.array([op.name.lower() for op in Op])
 
@@ -21,14 +23,16 @@ OPS = pa.array([op.name.lower() for op in Op])
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Changes of a team: query and group are numbers into the log's dictionaries, group -1 for none; place is the
-    group's place in the order in which the groups of its query were registered."""
+    group's place in the order in which the groups of its query were registered. Bare rows tell of no object."""
 
     query: NDArray[np.int32]
     group: NDArray[np.int32]
     place: NDArray[np.int32]
-    sign: NDArray[np.float64]
+    score: NDArray[np.float64]
     changes: Changes
     has_time: bool
+    is_grouped: bool
+    has_bare: bool
     at_is_null: bool = False
 
 
@@ -100,34 +104,29 @@ class ChangeLog:
 
     def _order(self, pieces: list[Piece]) -> np.ndarray | None:
         """How to sort the rows of all pieces, None if they stand right."""
-        query = np.concatenate([piece.query for piece in pieces])
-        if len(pieces) == 1 and (pieces[0].group < 0).all() and (query[1:] >= query[:-1]).all():
-            return None  # without groups the rows of a query come by point already
-        place = np.concatenate([piece.place for piece in pieces])
-        # A row that tells of an end comes last, whatever the point it names.
-        at = np.concatenate([np.where(p.changes.op == Op.END, np.iinfo(np.int64).max, p.changes.at) for p in pieces])
-        before, after = slice(None, -1), slice(1, None)
-        later = (at[before] < at[after]) | ((at[before] == at[after]) & (place[before] <= place[after]))
-        if ((query[before] < query[after]) | ((query[before] == query[after]) & later)).all():
+        query = _joined([piece.query for piece in pieces])
+        at = _joined([piece.changes.at for piece in pieces])
+        place = _joined([piece.place for piece in pieces])
+        op = _joined([piece.changes.op for piece in pieces])
+        if stands_in_order(query, at, place, op):
             return None
-        order: np.ndarray = np.lexsort((place, at, query))
+        order: np.ndarray = np.lexsort((place, at, op == Op.END, query))
         return order
 
     def _table_of(self, piece: Piece, order: np.ndarray | None, with_op: bool) -> pa.Table:
         changes = piece.changes
-        bare = changes.op >= Op.EMPTY  # rows that tell of no object
-        mask = bare if bare.any() else None
+        mask = changes.op >= Op.EMPTY if piece.has_bare else None
         queries, groups = self._names()
         count = len(changes)
         columns = [
-            pa.DictionaryArray.from_arrays(_column(piece.query, pa.int32()), queries, safe=False),
+            pa.DictionaryArray.from_arrays(_column(piece.query, _INT32), queries, safe=False),
             self._group_column(piece, groups),
-            _column(changes.at, pa.int64(), bare if piece.at_is_null else None),
-            pa.DictionaryArray.from_arrays(_column(changes.op, pa.int8()), OPS, safe=False),
+            _column(changes.at, _INT64, mask if piece.at_is_null else None),
+            pa.DictionaryArray.from_arrays(_column(changes.op, _INT8), OPS, safe=False),
             self._ids(changes, mask),
-            _column(piece.sign * changes.merit, pa.float64(), mask),
-            _column(changes.rank, pa.int32(), mask),
-            _column(changes.seq, pa.int64(), mask),
+            _column(piece.score, _FLOAT64, mask),
+            _column(changes.rank, _INT32, mask),
+            _column(changes.seq, _INT64, mask),
             _column(changes.time, TIME_TYPE, mask) if piece.has_time else pa.nulls(count, TIME_TYPE),
             *[self._carried_column(piece, name, kind, count) for name, kind in self._carried.items()],
         ]
@@ -137,10 +136,9 @@ class ChangeLog:
         return table if order is None else table.take(pa.array(order))
 
     def _group_column(self, piece: Piece, groups: pa.Array) -> pa.Array:
-        none = piece.group < 0
-        if none.all():
-            return pa.nulls(len(none), _NAMES_TYPE)
-        return pa.DictionaryArray.from_arrays(pa.array(piece.group, mask=none), groups, safe=False)
+        if not piece.is_grouped:
+            return pa.nulls(len(piece.group), _NAMES_TYPE)
+        return pa.DictionaryArray.from_arrays(pa.array(piece.group, mask=piece.group < 0), groups, safe=False)
 
     def _names(self) -> tuple[pa.Array, pa.Array]:
         if self._dictionaries is None:
@@ -162,11 +160,15 @@ class ChangeLog:
         return column if wanted.all() else pc.if_else(pa.array(wanted), column, pa.scalar(None, kind))
 
 
+def _joined(columns: list[np.ndarray]) -> np.ndarray:
+    return columns[0] if len(columns) == 1 else np.concatenate(columns)
+
+
 def _column(values: np.ndarray, kind: pa.DataType, mask: np.ndarray | None = None) -> pa.Array:
     """A NumPy column as Arrow's, without a copy unless something is null: half the time of pa.array for few rows."""
     if mask is not None:
         return pa.array(values, mask=mask).view(kind)
-    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:

@@ -25,6 +25,7 @@ from ..routing.raw_rows import RawRows, together
 from ..routing.rejects import Reject, Rejects, last_rows
 from ..routing.splitter import Splitter
 from ..routing.texts import Texts
+from .change_kernels import LABEL, label_rows
 from .change_log import ChangeLog, Piece
 
 MakeAlgorithm = Callable[..., Algorithm]
@@ -51,33 +52,20 @@ class Team:
         self.algorithm = algorithm
         self.by_id = by_id  # whether it links rows of one id
         self.queries: dict[int, Running] = {}
-        self._query = np.zeros(0, np.int32)
-        self._group = np.zeros(0, np.int32)
-        self._place = np.zeros(0, np.int32)
-        self._sign = np.zeros(0, np.float64)
+        self._labels = np.zeros(8, LABEL)
 
     def note(self, ranking: int, running: Running, group: int) -> None:
         """Which query a ranking is of, and which group of it: the latest one of its groups."""
-        if ranking >= len(self._query):
-            size = max(8, 2 * (ranking + 1))
-            for name in ("_query", "_group", "_place", "_sign"):
-                column = getattr(self, name)
-                setattr(self, name, np.concatenate((column, np.zeros(size - len(column), column.dtype))))
-        self._query[ranking], self._group[ranking] = running.number, group
-        self._place[ranking] = len(running.groups)
-        self._sign[ranking] = running.asked.sign
+        if ranking >= len(self._labels):
+            self._labels = np.concatenate((self._labels, np.zeros(ranking + 1, LABEL)))
+        self._labels[ranking] = running.number, group, len(running.groups), running.asked.sign
 
-    def piece(self, changes: Changes, *, has_time: bool, at_is_null: bool = False) -> Piece:
-        ranking = changes.ranking
-        return Piece(
-            self._query[ranking],
-            self._group[ranking],
-            self._place[ranking],
-            self._sign[ranking],
-            changes,
-            has_time,
-            at_is_null,
-        )
+    def piece(self, changes: Changes, *, has_time: bool) -> Piece:
+        count = len(changes)
+        query, group, place = np.empty((3, count), np.int32)
+        score = np.empty(count)
+        grouped, bare = label_rows(self._labels, changes.ranking, changes.op, changes.merit, query, group, place, score)
+        return Piece(query, group, place, score, changes, has_time, is_grouped=grouped > 0, has_bare=bare > 0)
 
 
 class Lane:
@@ -195,9 +183,11 @@ class Lane:
             np.array([running.number], np.int32),
             np.array([-1], np.int32),
             np.zeros(1, np.int32),
-            np.ones(1),
+            np.zeros(1),
             changes,
             self.stream.time is not None,
+            is_grouped=False,
+            has_bare=True,
             at_is_null=at is None,
         )
 

@@ -64,7 +64,7 @@ def warm() -> None:
             engine.add(
                 skymesh.TopK(name=f"late {name}", stream=name, k=2, score="x", window={"count": 9}, start="window")
             )
-            engine.push(name, _batch(80), now=10**15)
+            engine.push(name, pa.record_batch(_batch(80)), now=10**15)  # Arrow lends memory that is read-only
         engine.delete("edited", ["n1", "n2"])
         engine.push("edited", _batch(100), now=10**15)
         engine.flush()

@@ -16,6 +16,17 @@ Ints = NDArray[np.int64]
 ARROW_TYPES = {"string": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}
 
 
+_zeros = np.zeros(1024, np.int64)
+
+
+def no_times(count: int) -> Ints:
+    """`time` of rows without event time. Shared memory: nobody writes to it."""
+    global _zeros
+    if count > len(_zeros):
+        _zeros = np.zeros(2 * count, np.int64)
+    return _zeros[:count]
+
+
 @dataclass(frozen=True, slots=True)
 class RawRows:
     """seq, time, id i8[n] (ids that are texts as codes), id_text, attributes f8[d, n], all declared columns."""

@@ -22,13 +22,9 @@ from ..errors import InputError
 from ..queries import Stream
 from ..queries.units import microseconds_since_epoch
 from .check_kernels import all_finite, all_within
+from .plain_columns import TIME_MAX, Floats, Ints, plain_columns, required_names
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
-# Times beyond it could not be added to a window's length in int64.
-TIME_MAX = 2**60
 
 
 class Fault(IntEnum):
@@ -86,23 +82,36 @@ class Batch:
 
 def read(stream_name: str, stream: Stream, data: object) -> Batch:
     """The columns of a push, or InputError naming what is missing or wrong."""
+    plain = plain_columns(stream, data)
+    if plain is not None and plain.is_finite and not stream.columns:
+        return Batch(plain.numbers.shape[1], plain.id, plain.time, plain.numbers, None, None)
     source = _Source(stream_name, data)
-    read_id = _read_ints if stream.id.type == "int64" else _read_texts
-    ids = read_id(source, stream.id.column)
-    times = _read_times(source, stream.time) if stream.time is not None else None
-    numbers = np.empty((len(stream.attributes), source.count), np.float64)
-    attributes = {name: _read_floats(source, name, numbers[row]) for row, name in enumerate(stream.attributes)}
+    if plain is None:
+        numbers = np.empty((len(stream.attributes), source.count), np.float64)
+        cells = _read_required(source, stream, numbers)
+    else:
+        numbers = plain.numbers
+        cells = [Cells(plain.id), *([] if plain.time is None else [Cells(plain.time)]), *map(Cells, numbers)]
+    required = dict(zip(required_names(stream), cells, strict=True))
     columns = {name: _READ[kind](source, name) for name, kind in stream.columns.items()}
-    required = {stream.id.column: ids, **({stream.time: times} if times is not None else {}), **attributes}
-    clean = all(cells.is_clean for cells in required.values()) and not any(c.wrong for c in columns.values())
+    clean = all(c.is_clean for c in required.values()) and not any(c.wrong for c in columns.values())
+    is_finite = all_finite(numbers) if plain is None else plain.is_finite
     return Batch(
         source.count,
-        ids.values,
-        None if times is None else times.values,
+        cells[0].values,
+        None if stream.time is None else cells[1].values,
         numbers,
         pa.table({name: _arrow(cells) for name, cells in columns.items()}) if columns else None,
-        None if clean and all_finite(numbers) else _faults(source.count, required, columns),
+        None if clean and is_finite else _faults(source.count, required, columns),
     )
+
+
+def _read_required(source: _Source, stream: Stream, numbers: Floats) -> list[Cells]:
+    """The columns that a stream must have, whatever their types; numbers f8[d, n] is written."""
+    ids = (_read_ints if stream.id.type == "int64" else _read_texts)(source, stream.id.column)
+    times = [] if stream.time is None else [_read_times(source, stream.time)]
+    attributes = [_read_floats(source, name, out) for name, out in zip(stream.attributes, numbers, strict=True)]
+    return [ids, *times, *attributes]
 
 
 def _faults(count: int, required: Mapping[str, Cells], columns: Mapping[str, Cells]) -> Faults | None:
@@ -229,11 +238,7 @@ def _typed(column: Any) -> pa.Array | np.ndarray | list[Any]:
 
 def _read_floats(source: _Source, name: str, out: Floats | None = None) -> Cells:
     out = np.empty(source.count, np.float64) if out is None else out
-    column = source.get(name)
-    if isinstance(column, pa.DoubleArray) and not column.null_count:
-        out[:] = column.to_numpy()  # what nearly every attribute is
-        return Cells(out)
-    column = _typed(column)
+    column = _typed(source.get(name))
     if isinstance(column, np.ndarray):
         if column.dtype.kind not in "iuf":
             raise source.wrong(name, f"is {column.dtype}, where numbers are needed")

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ..algorithms.columns import EVER
 from ..queries import Stream
 from ..queries.units import microseconds_of
-from .check_kernels import FUTURE, LATE, judge_times
-from .raw_rows import ARROW_TYPES, Ints, RawRows
+from .check_kernels import FUTURE, LATE, count_up, judge_times
+from .raw_rows import ARROW_TYPES, Ints, RawRows, no_times
 from .reader import Batch, Fault, read
 from .rejects import Reject, Rejects, last_rows
 from .texts import Texts
@@ -74,12 +74,13 @@ class Splitter:
         if good is not None:
             id_text = None if id_text is None else id_text.take(pa.array(good))
             columns = None if columns is None else columns.take(pa.array(good))
-        seq = np.arange(self.next_seq, self.next_seq + count)
+        seq = np.empty(count, np.int64)
+        count_up(self.next_seq, seq)  # 1.8 us for 10,000 rows, np.arange takes 4.6
         if id_text is None:
             ids = kept(batch.id)
         else:
             ids = seq if self.id_texts is None else self.id_texts.encode(id_text)
-        time = np.zeros(count, np.int64) if batch.time is None else kept(batch.time)
+        time = no_times(count) if batch.time is None else kept(batch.time)
         return RawRows(seq, time, ids, id_text, kept(batch.numbers), columns)
 
     def empty_rows(self) -> RawRows:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import skymesh as sm
+from skymesh.routing import reader
 from skymesh.routing.reader import Fault, read
 
 STREAM = sm.Stream(
@@ -237,3 +238,56 @@ def test_other_input_is_refused():
 def test_an_empty_batch_is_fine():
     assert read("s", STREAM, {name: [] for name in GOOD}).count == 0
     assert read("s", STREAM, pa.table(GOOD).slice(0, 0)).count == 0
+
+
+PLAIN = sm.Stream(id="id", time="t", attributes=["x", "y"])
+ROWS = 7
+FLOATS = np.linspace(0, 1, ROWS)
+INTS = np.arange(ROWS)
+HOLES = np.where(INTS == 3, np.nan, FLOATS)
+
+
+@pytest.mark.parametrize("shape", ["dict", "table", "record batch"])
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("x", FLOATS),
+        ("x", HOLES),
+        ("x", FLOATS.astype(np.float32)),
+        ("x", np.stack((FLOATS, FLOATS), axis=1)[:, 0]),
+        ("x", pa.array(np.concatenate((HOLES, FLOATS))).slice(ROWS)),
+        ("x", pa.array(FLOATS, mask=INTS == 2)),
+        ("x", np.ma.masked_array(FLOATS, mask=INTS == 2)),
+        ("id", INTS.astype(np.int8)),
+        ("id", INTS.astype(np.uint64) + np.uint64(2**63 - 4)),
+        ("id", pa.array(INTS, mask=INTS == 2)),
+        ("t", INTS.astype("datetime64[us]")),
+        ("t", INTS.astype("datetime64[ms]")),
+        ("t", np.where(INTS == 2, np.datetime64("NaT"), INTS.astype("datetime64[us]"))),
+        ("t", np.where(INTS == 2, 2**61, INTS)),
+        ("t", pa.array(INTS, pa.timestamp("us", "Europe/Paris"))),
+    ],
+)
+def test_plain_columns_are_read_like_any_others(monkeypatch, shape, name, column):
+    data = {"id": INTS, "t": INTS, "x": FLOATS, "y": FLOATS, name: column}
+    if shape != "dict":
+        column = pa.array(column.data, mask=column.mask) if isinstance(column, np.ma.MaskedArray) else pa.array(column)
+        data = pa.table({**data, name: column})
+        data = data.to_batches()[0] if shape == "record batch" else data
+    found = read("s", PLAIN, data), faults(data, PLAIN)
+    monkeypatch.setattr(reader, "plain_columns", lambda *_: None)
+    expected = read("s", PLAIN, data), faults(data, PLAIN)
+    assert found[1] == expected[1]
+    good = [row for row, fault in enumerate(expected[1]) if fault is None]
+    for column_name in ("id", "time", "numbers"):
+        mine, its = (getattr(batch, column_name)[..., good] for batch in (found[0], expected[0]))
+        assert mine.dtype == its.dtype
+        assert np.array_equal(mine, its)
+
+
+def test_a_producer_may_write_over_its_arrays_once_push_is_back():
+    data = {"id": INTS.copy(), "t": INTS.copy(), "x": FLOATS.copy(), "y": FLOATS.copy()}
+    for shape in (data, pa.record_batch(data)):  # Arrow may lend memory that NumPy owns
+        batch = read("s", PLAIN, shape)
+        for kept in (batch.id, batch.time, batch.numbers):
+            assert not any(np.shares_memory(kept, column) for column in data.values())
