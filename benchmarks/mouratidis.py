@@ -43,7 +43,7 @@ Row = dict[str, Any]
 Typical = Callable[[Sequence[float]], float]
 
 DEFAULT = Setting()
-CHECKED, TIMED = 3, 40
+CHECKED, TIMED = 3, 60
 DUCK_QUERIES, DUCK_CYCLES = 25, 2
 LONG_RUN = 1_000
 PAPER_CYCLES = 100

@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from itertools import tee
+from itertools import islice, tee
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +22,9 @@ from skymesh.algorithms.keeping import EXACTLY_K, EXACTLY_K_UNTRIMMED
 
 NUMPY_PLAIN, NUMPY_GROUPED, NUMPY_TOGETHER = "NumPy plain", "NumPy grouped", "NumPy grouped, searches together"
 NUMPY = (NUMPY_PLAIN, NUMPY_GROUPED, NUMPY_TOGETHER)
+# How many cycles a side runs before the next one has its turn.
+TURN = 20
+
 PAPER = {"tma": EXACTLY_K, "sma": EXACTLY_K_UNTRIMMED}
 
 
@@ -116,7 +119,7 @@ def agree(sides: dict[str, Any]) -> None:
 
 
 def timed_cycles(sides: dict[str, Any], stream: Iterator[Batch], *, cycles: int) -> dict[str, list[float]]:
-    """The seconds of each cycle and side. All take each batch in turn, another one first each time."""
+    """The seconds of each cycle and side. All take the same batches, in turns, another one first each time."""
     copies = tee(stream, len(sides))
     seconds = timed_apart({name: (sides[name], copy) for name, copy in zip(sides, copies, strict=True)}, cycles=cycles)
     agree(sides)
@@ -124,15 +127,19 @@ def timed_cycles(sides: dict[str, Any], stream: Iterator[Batch], *, cycles: int)
 
 
 def timed_apart(runs: dict[str, tuple[Any, Iterator[Batch]]], *, cycles: int) -> dict[str, list[float]]:
-    """The same for sides that each have a stream of their own."""
+    """The same for sides that each have a stream of their own.
+
+    A side runs for a few cycles before the next one has its turn, as it would by itself: after each cycle of another
+    side it would begin with the caches full of that side's window.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     names = list(runs)
-    for cycle in range(cycles):
-        turn = cycle % len(names)
+    for number, start in enumerate(range(0, cycles, TURN)):
+        turn = number % len(names)
         for name in names[turn:] + names[:turn]:
             one, stream = runs[name]
-            batch = next(stream)
-            began = time.perf_counter()
-            one.push(batch)
-            seconds[name].append(time.perf_counter() - began)
+            for batch in list(islice(stream, min(TURN, cycles - start))):
+                began = time.perf_counter()
+                one.push(batch)
+                seconds[name].append(time.perf_counter() - began)
     return seconds

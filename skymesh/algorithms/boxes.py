@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .box_kernels import AXES_MAX, INTERVALS_MAX, Bounding, Boxes
-from .columns import Floats
+from ..queries.streams import INTERVALS_MAX
+from .box_kernels import AXES_MAX, Bounding, Boxes
+from .columns import Floats, Ints
 
 # A cell this full is searched in the time that finding the next one takes.
 ROWS_PER_CELL = 48
@@ -162,7 +163,7 @@ def scratch_with(scratch: Bounding, depth: int) -> Bounding:
     return scratch._replace(low=np.empty(depth), high=np.empty(depth), nan=np.empty(depth, np.bool_))
 
 
-def axes_of(domains: Sequence[Axis | None], used: Sequence[int]) -> tuple[list[Axis], list[int]]:
+def axes_of(domains: Sequence[Axis | None], used: Ints) -> tuple[list[Axis], list[int]]:
     """The axes to build on: attributes with a known domain that scores use most, in the order of the stream."""
     ranked = sorted((row for row, axis in enumerate(domains) if axis is not None), key=lambda row: (-used[row], row))
     rows = sorted(row for row in ranked[:AXES_MAX] if used[row] > 0)

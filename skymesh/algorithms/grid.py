@@ -27,8 +27,8 @@ from ..queries.expressions import Op
 from ..queries.shapes import Shape
 from .asked import ALL_ROWS, Asked, PerId
 from .base import Algorithm, RowSide
-from .boxes import Axis, axes_of, build, intervals_for, scratch_with, widen
 from .box_kernels import Bounding, Boxes, place_rows
+from .boxes import Axis, axes_of, build, intervals_for, scratch_with, widen
 from .columns import EVER, NEVER, Floats, Hits, Ints, Rows, Spans, State, never
 from .grid_kernels import (
     DONE,

@@ -21,7 +21,7 @@ from .columns import NEVER
 from .hash_kernels import find_pair, put_pair, remove_pair
 from .kernel import kernel, trailing_zeros
 from .probe_kernels import fill_features
-from .score_kernels import BLOCK, EUCLIDEAN, LARGEST, LINEAR, PRODUCT, PROGRAM, QUADRATIC, larger, score_block
+from .score_kernels import EUCLIDEAN, LARGEST, LINEAR, PRODUCT, PROGRAM, QUADRATIC, larger, score_block
 
 UNCHECKED, UNREACHED = -1, -2
 BACK_MAX = 2**32 - 1
@@ -174,6 +174,7 @@ def first_beyond(ring: Any, first: int, end: int, at: int) -> int:
         else:
             high = middle
     return low
+
 
 # -- rows of one id --------------------------------------------------------------------------------------------
 
@@ -534,7 +535,9 @@ def is_in_span(query: Any, at: int, seq: int) -> bool:
 @kernel
 def passes(reaching: Any, q: int, ring: Any, slot: int) -> bool:
     """Whether a row passes the filter of a query that has one."""
-    score_block(reaching.programs, reaching.filter_of[q], ring.numbers, ring.columns, ring.known, slot, 1, reaching.stack)
+    score_block(
+        reaching.programs, reaching.filter_of[q], ring.numbers, ring.columns, ring.known, slot, 1, reaching.stack
+    )
     return reaching.stack[0, 0] != 0.0
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from .asked import PerId
 from .box_kernels import bound_from_table, bound_of_box, fill_table, index_of, key_of_cell
+from .columns import NEVER
 from .grid_kernels import (
     DONE,
     HEAP_FULL,
@@ -31,7 +32,6 @@ from .grid_kernels import (
     shelve,
     take_back,
 )
-from .columns import NEVER
 from .kernel import inlined, kernel
 from .probe_kernels import set_probe
 from .score_kernels import BLOCK, PROGRAM, score_block, score_shape
@@ -174,7 +174,9 @@ def search(
     for a in range(cursor[0], asks.slot.shape[0]):
         cursor[0] = a
         fill = cursor[1]
-        status, filled = search_one(reaching, boxes, cells, ring, scratch, asks, a, first, end, opened, out, fill, cursor)
+        status, filled = search_one(
+            reaching, boxes, cells, ring, scratch, asks, a, first, end, opened, out, fill, cursor
+        )
         if status != DONE:
             return status
         cursor[1] = filled
@@ -340,7 +342,16 @@ def look_through(
         count = min(BLOCK, record.count - start)
         if shape != PROGRAM:
             score_shape(
-                shape, programs.term_row, programs.term_weight, programs.term_constant, begins, ends, values, start, count, scores
+                shape,
+                programs.term_row,
+                programs.term_weight,
+                programs.term_constant,
+                begins,
+                ends,
+                values,
+                start,
+                count,
+                scores,
             )
         else:
             score_block(programs, q, values, ring.columns, ring.known, start, count, reaching.stack)
@@ -488,7 +499,8 @@ def move_floors(
     opened: Any,
     cursor: Any,
 ) -> int:
-    """Set the floors of queries: slots i8[n], floors f8[n]; rows have `height` numbers. cursor i8[1]: the one at hand. Comes back for room.
+    """Set the floors of queries: slots i8[n], floors f8[n]; rows have `height` numbers. cursor i8[1]: the one at hand.
+    Comes back for room.
 
     A floor that falls gives bits to more cells, one that rises takes them back. That costs what a few hundred tests do,
     and floors rise once in many cycles: leaving the bits made arrivals 20 times dearer while a window filled.

@@ -733,7 +733,11 @@ def falls_short(ranking: Any, pool: Any, p: int) -> bool:
     """Whether rows below the floor, which are not here, may belong to the ranking at point p."""
     if ranking.floor_merit == -np.inf:
         return False
-    if min(ranking.expiry_point, ranking.first_death) > p and ranking.shown_count >= ranking.k and ranking.oldest > EVER:
+    if (
+        min(ranking.expiry_point, ranking.first_death) > p
+        and ranking.shown_count >= ranking.k
+        and ranking.oldest > EVER
+    ):
         return False  # what was shown is all there
     horizon = horizon_of(p, ranking.size)
     alive = 0

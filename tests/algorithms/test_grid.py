@@ -138,7 +138,7 @@ def test_long_streams_with_deletions_give_the_same_logs_as_a_scan(per_id):
 def test_a_skyband_is_refused_where_rows_may_be_withdrawn():
     stream = sm.Stream(id="id", attributes=["x"], deletes=True)
     query = sm.TopK(name="q", stream="s", k=1, score="x", window={"count": 5}, algorithm="sma")
-    with pytest.raises(sm.QueryError, match="'q': algorithm sma does not serve it: .*may be deleted"):
+    with pytest.raises(sm.QueryError, match=r"'q': algorithm sma does not serve it: .*may be deleted"):
         sm.Engine(sm.QuerySet(streams={"s": stream}, queries=[query]))
 
 
