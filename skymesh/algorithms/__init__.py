@@ -1,7 +1,8 @@
 """One file an algorithm, the kernels beside the policy that uses them, and the oracle.
 
 `base` has the contract and composes an algorithm from a row side and a query side; `standings` is the query side that
-all share; `tma`, `sma`, `tsl`, `sa` and `scan` are algorithms; `oracle` recomputes everything from all rows, for the tests.
+all share; `tma`, `sma`, `tsl`, `sa` and `scan` are algorithms; `oracle` recomputes everything from all rows,
+for the tests.
 """
 
 from .base import Algorithm, RowSide

@@ -37,7 +37,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..queries import AnyQuery, Stream
-from .asked import Asked
+from .asked import ALL_ROWS, Asked
 from .boxes import Axis
 from .columns import EVER, NEVER, Changes, Floats, Hits, Ints, Rows, Spans, State
 from .instants import Instants
@@ -55,6 +55,7 @@ class RowSide(ABC):
         self.questions = Questions()
         self._instants = Instants()
         self._without_slide = 0  # how many queries need instants
+        self._complete_after = EVER  # of the rows beyond it that arrived a side that keeps rows has all
 
     def add(self, slot: int, asked: Asked) -> None:
         self.questions.add(slot, asked)
@@ -89,13 +90,17 @@ class RowSide(ABC):
 
     def begin(self, upto: int) -> None:
         """Rows up to a position have passed before this side was there."""
+        self._complete_after = upto
 
-    def learn(self, domains: Sequence[Axis | None]) -> None:
+    def learn(self, domains: Sequence[Axis | None]) -> None:  # noqa: B027 - most sides have no use for it
         """Domains of attributes that were not declared are known from now on."""
 
     def covers(self, asked: Asked, upto: int) -> bool:
         """Whether the rows that a new query looks back on are all here: then it asks for them."""
-        return False
+        if asked.k >= ALL_ROWS:
+            return False  # it takes in rows as they come, and never asks
+        begins = EVER if asked.span.size >= NEVER else upto - asked.span.size
+        return max(begins, asked.span.after) >= self._complete_after
 
     def rows_per_part(self) -> int:
         """How many rows to give at a time, where the memory for a batch grows with rows x queries."""
@@ -103,6 +108,7 @@ class RowSide(ABC):
 
     def forget(self, upto: int) -> None:
         """All points up to `upto` are over: drop what no later point can need."""
+        self._complete_after = max(self._complete_after, self.questions.horizon(upto))
         if self._without_slide:
             self._instants.forget(self._instant_horizon(upto))
 
@@ -132,11 +138,16 @@ class RowSide(ABC):
         return int((np.minimum(wanted["until"], upto) - sizes).min())
 
     def snapshot(self) -> State:
-        return {"instants": self._instants.snapshot(), "unscored": self.questions.wanted["unscored"].copy()}
+        return {
+            "instants": self._instants.snapshot(),
+            "unscored": self.questions.wanted["unscored"].copy(),
+            "complete_after": self._complete_after,
+        }
 
     def restore(self, state: State) -> None:
         self._instants.restore(state["instants"])
         self.questions.wanted["unscored"][:] = state["unscored"]
+        self._complete_after = state["complete_after"]
 
     @abstractmethod
     def check(self) -> None:

@@ -29,7 +29,7 @@ from .asked import ALL_ROWS, Asked, PerId
 from .base import Algorithm, RowSide
 from .box_kernels import Bounding, Boxes, place_rows
 from .boxes import Axis, axes_of, build, intervals_for, scratch_with, widen
-from .columns import EVER, NEVER, Floats, Hits, Ints, Rows, Spans, State, never
+from .columns import EVER, Floats, Hits, Ints, Rows, Spans, State, never
 from .grid_kernels import (
     DONE,
     HEAP_FULL,
@@ -103,7 +103,6 @@ class Grid(RowSide):
         self._registered = np.full(64, np.inf)
         self._slot_of = np.zeros(64, np.int64)  # ranking: slot
         self._used = np.zeros(len(self._domains), np.int64)  # how many queries score by an attribute
-        self._complete_after = EVER  # all rows beyond it that arrived are here
         self._built_for = 0  # rows
         self._cooled_at = 0  # row number
         self._opened = _opened(_HEAP_MIN, 64)
@@ -153,13 +152,6 @@ class Grid(RowSide):
         """Domains that were not declared are known from now on."""
         self._domains = list(domains)
         self._stale = True
-
-    def covers(self, asked: Asked, upto: int) -> bool:
-        if asked.k >= ALL_ROWS:
-            return False  # it takes in rows as they come, and never asks
-        span = asked.span
-        begins = EVER if span.size >= NEVER else upto - span.size
-        return max(begins, span.after) >= self._complete_after
 
     # -- rows --------------------------------------------------------------------------------------------------
 
@@ -274,9 +266,6 @@ class Grid(RowSide):
                 return [column[: int(cursor[1])].copy() for column in self._answer]
             self._make_room(status, int(cursor[1]))
 
-    def begin(self, upto: int) -> None:
-        self._complete_after = upto
-
     def recall(self, slot: int, rows: Rows) -> Hits:
         assert not len(self._ring), "rows from before come first"
         return self.insert(rows, EVER)
@@ -324,7 +313,6 @@ class Grid(RowSide):
     def forget(self, upto: int) -> None:
         super().forget(upto)
         horizon = self.questions.horizon(upto)
-        self._complete_after = max(self._complete_after, horizon)
         ring = self._ring
         ring.forget(horizon)
         if self._stale:
@@ -457,7 +445,6 @@ class Grid(RowSide):
             **super().snapshot(),
             "ring": self._ring.snapshot(),
             "floor": self._floor.copy(),
-            "complete_after": self._complete_after,
             "domains": list(self._domains),
         }
 
@@ -466,7 +453,6 @@ class Grid(RowSide):
         self._ring.restore(state["ring"])
         self._floor = state["floor"].copy()
         self._registered = np.full(len(self._floor), np.inf)
-        self._complete_after = state["complete_after"]
         self._domains = list(state["domains"])
         self._stale = True
 

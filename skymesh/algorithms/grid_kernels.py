@@ -219,9 +219,9 @@ def forget_ids(ring: Any, newest: Any, first: int, upto: int) -> int:
 
 @kernel
 def kill_ids(ring: Any, newest: Any, first: int, at: int, killed: Any) -> int:
-    """From each newest row back, the rows that are alive die at `at`; their numbers into killed i8[n], returns how many.
+    """From each newest row back, the rows that are alive die at `at`; their numbers into killed i8[n].
 
-    newest i8[m]: row numbers, -1: none.
+    newest i8[m]: row numbers, -1: none. Returns how many died.
     """
     count = 0
     for number in newest:

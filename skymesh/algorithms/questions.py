@@ -40,6 +40,7 @@ class Questions:
         self._asked: dict[int, Asked] = {}
         self.wanted = np.zeros(0, WANTED)
         self.groups = PairTable()  # (slot, group value): ranking
+        self._longest: int | None = None  # window; None: to be looked up
 
     def __len__(self) -> int:
         return len(self._asked)
@@ -50,6 +51,7 @@ class Questions:
 
     def add(self, slot: int, asked: Asked) -> None:
         self._scores.put(slot, asked.scoring)
+        self._longest = None
         self._asked[slot] = asked
         if slot >= len(self.wanted):
             grown = np.zeros(max(slot + 1, 2 * len(self.wanted), 8), WANTED)
@@ -90,6 +92,7 @@ class Questions:
 
     def remove(self, slot: int) -> None:
         self.wanted["live"][slot] = 0
+        self._longest = None
         self._scores.remove(slot)
         if self._asked.pop(slot).is_grouped:
             self.groups.remove_first(slot)
@@ -100,7 +103,6 @@ class Questions:
 
     def horizon(self, upto: int) -> int:
         """No query needs rows at or below it any more once all points up to `upto` are over."""
-        sizes = self.wanted["size"][self.wanted["live"] == 1]
-        if not len(sizes):
-            return upto
-        return EVER if sizes.max() >= NEVER else upto - int(sizes.max())
+        if self._longest is None:
+            self._longest = int(self.wanted["size"][self.wanted["live"] == 1].max(initial=0))
+        return EVER if self._longest >= NEVER else upto - self._longest

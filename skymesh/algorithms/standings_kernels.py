@@ -38,16 +38,21 @@ AHEAD_MAX = 2**60  # twice that and a position still fit
 # What a ranking asks, and where it stands.
 RANKING = np.dtype(
     [
+        # What says whether there is anything to do comes first: one line of memory for a ranking that stands still.
         ("live", "i8"),
+        ("expiry_point", "i8"),  # next point at which an entry that is shown is gone
+        ("pending_point", "i8"),  # next point that sees a hit that is in already
+        ("complete", "i8"),  # the floor holds up to here; what came later was not all sent
+        ("emit", "i8"),
+        ("is_time", "i8"),
+        ("done", "i8"),  # the last point that is over
+        ("ends", "i8"),  # no point lies after it
         ("k", "i8"),
         ("size", "i8"),
         ("slide", "i8"),
         ("offset", "i8"),
         ("first", "i8"),  # no point lies before it
-        ("ends", "i8"),  # no point lies after it
-        ("emit", "i8"),
         ("per_id", "i8"),
-        ("is_time", "i8"),
         ("prunes", "i8"),
         ("start", "i8"),  # its stretch of the pool: where, how many entries, room for how many
         ("count", "i8"),
@@ -57,10 +62,7 @@ RANKING = np.dtype(
         ("newest", "i8"),
         ("first_death", "i8"),
         ("shown_count", "i8"),
-        ("expiry_point", "i8"),  # next point at which an entry that is shown is gone
-        ("pending_point", "i8"),  # next point that sees a hit that is in already
         ("started", "i8"),  # the last point that was over when the ranking was added
-        ("done", "i8"),  # the last point that is over
         ("wake", "i8"),  # deletions show no earlier; see Standings.wait
         ("was_shown", "i8"),  # whether the last ranking had rows
         ("evaluations", "i8"),
@@ -70,7 +72,6 @@ RANKING = np.dtype(
         ("floor_at", "i8"),
         ("floor_seq", "i8"),
         ("told_floor", "f8"),  # the merit that row sides know
-        ("complete", "i8"),  # the floor holds up to here; what came later was not all sent
         ("keep", "i8"),  # how many rows an ask wants, at least and at most
         ("keep_min", "i8"),
         ("keep_max", "i8"),

@@ -144,7 +144,6 @@ class ListedRows(RowSide):
         self._mark = np.zeros(RUN_MAX, np.int32)
         self._look = np.zeros(1, LOOK)
         self._hits_per_row = 1.0  # lately
-        self._complete_after = EVER  # of later rows all are here
 
     # -- queries -----------------------------------------------------------------------------------------------
 
@@ -168,14 +167,6 @@ class ListedRows(RowSide):
 
     def reach(self, rankings: Ints, floors: Floats) -> None:
         self._floors[rankings] = floors
-
-    def begin(self, upto: int) -> None:
-        self._complete_after = upto
-
-    def covers(self, asked: Asked, upto: int) -> bool:
-        if asked.k >= ALL_ROWS:
-            return False  # it takes in rows as they come, and never asks
-        return max(upto - asked.span.size, asked.span.after) >= self._complete_after
 
     # -- rows --------------------------------------------------------------------------------------------------
 
@@ -217,7 +208,6 @@ class ListedRows(RowSide):
         super().forget(upto)
         before, count = self._store.first, len(self._store)
         horizon = self.questions.horizon(upto)
-        self._complete_after = max(self._complete_after, horizon)
         self._store.forget(horizon)
         gone = self._store.first - before
         if gone:
@@ -345,7 +335,6 @@ class ListedRows(RowSide):
             "row_of": self._row_of.copy(),
             "runs": self._runs.copy(),
             "floors": self._floors.copy(),
-            "complete_after": self._complete_after,
         }
 
     def restore(self, state: State) -> None:
@@ -353,7 +342,6 @@ class ListedRows(RowSide):
         self._store.restore(state["store"])
         self._order, self._row_of, self._runs = (state[name].copy() for name in ("order", "row_of", "runs"))
         self._floors, self._axes = state["floors"].copy(), None
-        self._complete_after = state["complete_after"]
 
     def check(self) -> None:
         self._store.check()

@@ -139,7 +139,7 @@ def _warm_bounds() -> None:
 def main() -> None:
     began = time.perf_counter()
     if drop_stale_kernels():
-        print("compiling kernels (once, about a minute) ...", file=sys.stderr, flush=True)
+        print("compiling kernels (once, about two minutes) ...", file=sys.stderr, flush=True)
     warm()
     print(f"kernels ready after {time.perf_counter() - began:.1f} s", file=sys.stderr)
 
