@@ -41,6 +41,7 @@ from .grid_kernels import (
     UNCHECKED,
     Cells,
     Reaching,
+    check_cells,
     cool_down,
     ends_of,
     link_rows,
@@ -167,7 +168,7 @@ class Grid(RowSide):
         self._stale |= ring.make_room(rows)
         self._refresh()
         cell, touched = np.empty(count, np.int32), np.empty(count + 1, np.int32)
-        tested, beyond = take_rows(
+        tested, unchecked, beyond = take_rows(
             ring.arrays,
             self._boxes,
             self._cells,
@@ -186,26 +187,25 @@ class Grid(RowSide):
             self._widen(rows.numbers)
             touched[:count], tested = np.arange(count), count
         cursor = np.zeros(2, np.int64)
-        if tested:
-            while True:
-                status = test_rows(
-                    self._reaching(),
-                    self._boxes,
-                    self._cells,
-                    ring.arrays,
-                    self._scratch,
-                    cell,
-                    touched,
-                    int(tested),
-                    first_number,
-                    ring.first,
-                    self._features,
-                    self._answer,
-                    cursor,
-                )
-                if status == DONE:
-                    break
-                self._make_room(status, int(cursor[1]))
+        if unchecked:
+            self._check(cell, touched, tested)
+        while tested:
+            status = test_rows(
+                self._reaching(),
+                self._cells,
+                ring.arrays,
+                cell,
+                touched,
+                tested,
+                first_number,
+                ring.first,
+                self._features,
+                self._answer,
+                cursor,
+            )
+            if status == DONE:
+                break
+            self._make_room(status, int(cursor[1]))
         found = int(cursor[1])
         row = self._answer.number[:found] - first_number
         if ring.has_links:
@@ -217,6 +217,15 @@ class Grid(RowSide):
             never(found),
             rows,
         )
+
+    def _check(self, cell: np.ndarray, touched: np.ndarray, count: int) -> None:
+        """Find out which queries reach the cells that were empty."""
+        while True:
+            rows = cell, touched, count
+            status = check_cells(self._reaching(), self._boxes, self._cells, self._scratch, *rows)
+            if status == DONE:
+                return
+            self._make_room(status, 0)
 
     def _with_ends(self, found: int, first_number: int) -> Hits:
         """The rows that were found, and rows from before that the new ones put an end to."""

@@ -115,11 +115,12 @@ def take_rows(
     tests_all: bool,
     cell: Any,
     touched: Any,
-) -> tuple[int, int]:
+) -> tuple[int, int, int]:
     """Put rows first_number.. into the ring and into their cells, cell i4[n].
 
-    Returns how many have to be tested, with their places in touched i4[n + 1], and how many numbers lie beyond the
-    extremes. Column by column: taking blocks of all columns cost twice as much, in misses of the page table.
+    Returns how many have to be tested, with their places in touched i4[n + 1], how many of those lie in cells that have
+    to be checked first, and how many numbers lie beyond the extremes. Column by column: taking blocks of all columns
+    cost twice as much, in misses of the page table.
     """
     n = seq.shape[0]
     start = 0
@@ -134,14 +135,17 @@ def take_rows(
             copy_part(ring.numbers[row], slot, numbers[row], start, count)
         start += count
     beyond = place_rows(numbers, boxes, 0, cell)
-    return link_rows(ring, cells, cell, first_number, tests_all, touched), beyond
+    tested, unchecked = link_rows(ring, cells, cell, first_number, tests_all, touched)
+    return tested, unchecked, beyond
 
 
 @kernel
-def link_rows(ring: Any, cells: Any, cell: Any, first_number: int, tests_all: bool, touched: Any) -> int:
+def link_rows(ring: Any, cells: Any, cell: Any, first_number: int, tests_all: bool, touched: Any) -> tuple[int, int]:
     """Put rows into their cells, cell i4[n]; row i has number first_number + i. Rows in cells that no query reaches are
-    done with here, the others go into touched i4[n + 1]; returns how many."""
+    done with here, the others go into touched i4[n + 1]; returns how many, and how many of them lie in cells that were
+    empty and have to be checked first."""
     tested = 0
+    unchecked = 0
     back, mask = ring.back, ring.mask
     for i in range(cell.shape[0]):
         number = first_number + i
@@ -151,7 +155,8 @@ def link_rows(ring: Any, cells: Any, cell: Any, first_number: int, tests_all: bo
         home.newest = number
         touched[tested] = i
         tested += tests_all or home.state != UNREACHED
-    return tested
+        unchecked += home.state == UNCHECKED
+    return tested, unchecked
 
 
 @kernel
@@ -549,12 +554,20 @@ def score_program(reaching: Any, q: int, ring: Any, slot: int) -> float:
 
 
 @kernel
+def check_cells(reaching: Any, boxes: Any, cells: Any, scratch: Any, cell: Any, touched: Any, count: int) -> int:
+    """Check the cells of touched rows that were empty until now. Comes back for room; call again to go on."""
+    for t in range(count):
+        c = cell[touched[t]]
+        if cells.home[c].state == UNCHECKED and not check_cell(reaching, boxes, cells, scratch, c):
+            return HOT_FULL
+    return DONE
+
+
+@kernel
 def test_rows(
     reaching: Any,
-    boxes: Any,
     cells: Any,
     ring: Any,
-    scratch: Any,
     cell: Any,
     touched: Any,
     count: int,
@@ -566,8 +579,9 @@ def test_rows(
 ) -> int:
     """Rows that reach a query's floor, into out, which has ranking i4, number i8, merit f8 and until i8.
 
-    touched i4: places of the rows to test in cell i4[n], `count` of them; row i has number first_number + i. cursor
-    i8[2]: the row at hand and how many hits there are. x f8[p] is scratch. Comes back for room; call again to go on.
+    touched i4: places of the rows to test in cell i4[n], `count` of them, in cells that were checked; row i has number
+    first_number + i. cursor i8[2]: the row at hand and how many hits there are. x f8[p] is scratch. Comes back for
+    room; call again to go on.
 
     Most tests fail, and the probe tells so in a few nanoseconds; what it lets pass is scored as written.
     """
@@ -580,8 +594,6 @@ def test_rows(
         if cursor[1] + 64 * words > out.number.shape[0]:
             return OUT_FULL
         i = touched[t]
-        if cells.home[cell[i]].state == UNCHECKED and not check_cell(reaching, boxes, cells, scratch, cell[i]):
-            return HOT_FULL
         number = first_number + i
         slot = number & ring.mask
         h = cells.home[cell[i]].state

@@ -65,6 +65,7 @@ class Standings:
         self._carried = CarriedStore()
         self._waiting: dict[int, int] = {}  # ranking: position of a change that has no point of its own
         self._asks = np.empty(0, ASK)
+        self._arrived = _NONE  # positions of the rows that came since the last point
         self._dormant = False  # whether a ranking waits for its first row
         self._run_to: tuple[int, Ints, bool] = (EVER, np.empty(0, np.int64), False)  # upto, limits, flush
 
@@ -141,10 +142,12 @@ class Standings:
             self._inbox.append(hits)
 
     def expect(self, at: Ints) -> None:
-        """Rows at these positions came: rankings that hold nothing yet look at the first point that sees one.
+        """Rows at these positions came: said before `advance`. Rankings that hold nothing yet look at the first point
+        that sees one.
 
         A new ranking starts with nothing and asks, instead of taking in all rows of its first window.
         """
+        self._arrived = at
         if self._dormant and len(at):
             self._dormant = bool(expect(self._rankings, at))
 
@@ -201,6 +204,7 @@ class Standings:
             done = self._rankings["done"]
             np.maximum(done, np.where(limits > upto, limits, EVER), out=done)
         self._past = max(self._past, upto)
+        self._arrived = _NONE
         for ranking in [ranking for ranking in self._waiting if self._rankings["wake"][ranking] <= upto]:
             del self._waiting[ranking]
             self._rankings["wake"][ranking] = EVER
@@ -257,6 +261,7 @@ class Standings:
                 self._seen.slots,
                 limits,
                 self._past,
+                self._arrived,
                 self._asks,
                 call,
             )

@@ -358,14 +358,15 @@ def advance(
     seen: Any,
     limits: Any,
     past: int,
+    arrived: Any,
     asks: Any,
     call: Any,
 ) -> int:
     """Take hits in and show every point up to limits[r]. Comes back early for room; call again to go on.
 
     rankings RANKING[n], pool ENTRY, inbox ENTRY with first i8 as from sort_hits, taken i8[n] (hits of each ranking that
-    are in), changes CHANGE, slots SLOT, seen PAIR, limits i8[n], past: all points up to it are over, asks ASK[n]: those
-    that fell short, which stand still until they are answered; call CALL[1].
+    are in), changes CHANGE, slots SLOT, seen PAIR, limits i8[n], past: all points up to it are over, arrived i8[m]:
+    positions of the rows that came, ascending, asks ASK[n]: those that fell short, which stand still until they are answered; call CALL[1].
     """
     for r in range(call[0].ranking, rankings.shape[0]):
         ranking = rankings[r]
@@ -374,7 +375,9 @@ def advance(
         if first[r] + taken[r] == first[r + 1] and next_point(ranking, past) > limits[r] <= ranking.complete:
             continue
         hits = inbox[first[r] : first[r + 1]]
-        status = advance_ranking(ranking, r, pool, hits, taken, changes, slots, seen, limits[r], past, asks, call[0])
+        status = advance_ranking(
+            ranking, r, pool, hits, taken, changes, slots, seen, limits[r], past, arrived, asks, call[0]
+        )
         if status != DONE and status != HALTED:
             call[0].ranking = r
             return status
@@ -442,6 +445,7 @@ def advance_ranking(
     seen: Any,
     limit: int,
     past: int,
+    arrived: Any,
     asks: Any,
     call: Any,
 ) -> int:
@@ -451,6 +455,9 @@ def advance_ranking(
         p = next_point(ranking, past)
         if h < hits.shape[0]:
             p = min(p, point_of_hit(ranking, hits[h].at, past))
+        if min(p, limit) > ranking.complete:
+            i = np.searchsorted(arrived, ranking.complete, side="right")
+            ranking.complete = arrived[i] - 1 if i < arrived.shape[0] else NEVER  # there are no rows in between
         if min(p, limit) > ranking.complete:
             ask_on(ranking, r, limit, asks, call)
             return HALTED
