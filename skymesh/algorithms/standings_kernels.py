@@ -366,7 +366,8 @@ def advance(
 
     rankings RANKING[n], pool ENTRY, inbox ENTRY with first i8 as from sort_hits, taken i8[n] (hits of each ranking that
     are in), changes CHANGE, slots SLOT, seen PAIR, limits i8[n], past: all points up to it are over, arrived i8[m]:
-    positions of the rows that came, ascending, asks ASK[n]: those that fell short, which stand still until they are answered; call CALL[1].
+    positions of the rows that came, ascending, asks ASK[n]: those that fell short, which stand still until they are
+    answered; call CALL[1].
     """
     for r in range(call[0].ranking, rankings.shape[0]):
         ranking = rankings[r]
