@@ -363,7 +363,7 @@ class Grid(RowSide):
         self._features, self._probe = np.empty(width), np.empty((len(self._floor), width + 1))
         self._cells = _cells(self._boxes, len(self._floor))
         self._stale = False
-        for target, source in ring.stretches(ring.first, len(ring)):
+        for target, source in ring.stretches(ring.first, len(ring)) if len(ring) else ():
             cell = np.empty(target.stop - target.start, np.int32)
             if place_rows(ring.arrays.numbers, self._boxes, target.start, cell):
                 self._widen_boxes(ring.arrays.numbers[:, target])

@@ -30,8 +30,9 @@ BACK_MAX = 2**32 - 1
 # touches one line of memory.
 HOME = np.dtype([("newest", "i8"), ("state", "i8")])
 
-# A hot cell, and its rows side by side if `filled`: where they begin in the shelf, how many, room for how many.
-HOT = np.dtype([("cell", "i8"), ("start", "i8"), ("count", "i8"), ("room", "i8"), ("filled", "i8")])
+# A hot cell, and its rows side by side if `filled`: where they begin in the shelf, how many, room for how many, and
+# whether they were looked at since cells cooled down last.
+HOT = np.dtype([("cell", "i8"), ("start", "i8"), ("count", "i8"), ("room", "i8"), ("filled", "i8"), ("used", "i8")])
 
 # What kernels come back for.
 DONE, HOT_FULL, SHELF_FULL, OUT_FULL, HEAP_FULL = 0, 1, 2, 3, 4
@@ -324,7 +325,7 @@ def heat(cells: Any, cell: int) -> int:
     cells.fill[0] += 1
     record = cells.hot[h]
     record.cell = cell
-    record.start = record.count = record.room = record.filled = 0
+    record.start = record.count = record.room = record.filled = record.used = 0
     for w in range(cells.bits.shape[1]):
         cells.bits[h, w] = np.uint64(0)
     cells.home[cell].state = h
@@ -380,12 +381,16 @@ def count_active(boxes: Any, cells: Any, key: int, by: int) -> None:
 
 @kernel
 def cool_down(boxes: Any, cells: Any, first: int) -> None:
-    """Forget what is known of cells that hold no row from number `first` on, and of hot ones that no query reaches."""
+    """Forget what is known of cells that hold no row from number `first` on, and of hot ones that no query reaches.
+    Rows side by side that nobody looked at meanwhile are left: every arrival would have to be added to them."""
     kept = 0
     for h in range(cells.fill[0]):
-        if cells.hot[h].cell < 0:
+        record = cells.hot[h]
+        if record.cell < 0:
             continue
-        home = cells.home[cells.hot[h].cell]
+        record.filled = record.filled and record.used
+        record.used = 0
+        home = cells.home[record.cell]
         if home.newest < first or is_clear(cells.bits[h]):
             home.state = UNREACHED
             continue

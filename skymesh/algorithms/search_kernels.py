@@ -324,6 +324,7 @@ def look_through(
     q, want = asks.slot[a], asks.want[a]
     query = reaching.wanted[q]
     record = cells.hot[h]
+    record.used = 1
     if fill + record.count > out.number.shape[0]:
         return -1, held
     height = ring.numbers.shape[0]
