@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..queries.expressions import Op
 from ..queries.programs import Program
 from ..queries.shapes import Form, Shape
 from .asked import Scoring
-from .columns import Ints
-from .score_kernels import BLOCK, Programs
+from .columns import Floats, Ints
+from .score_kernels import BLOCK, Programs, bound_box
 
 _STACK_ROWS_MIN = 4
 
@@ -35,6 +37,16 @@ class ScoreTable:
         if self._arrays is None:
             self._arrays = _flattened(self._scorings)
         return self._arrays
+
+
+def score_bounds(scoring: Scoring, low: Floats, high: Floats) -> tuple[float, float]:
+    """Between which values a score lies that is finite, for attributes between low and high, f8[d]."""
+    table = ScoreTable()
+    table.put(0, replace(scoring, form=Form(Shape.PROGRAM), filter=None))
+    programs, _, stack = table.arrays()
+    lows, highs, nans = np.empty(len(stack)), np.empty(len(stack)), np.empty(len(stack), np.bool_)
+    bound_box(programs, 0, low, high, lows, highs, nans)
+    return float(lows[0]), float(highs[0])
 
 
 _NOTHING = Program((), (), (), 1)

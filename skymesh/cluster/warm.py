@@ -121,17 +121,17 @@ def _warm_long(stream: skymesh.Stream, deletes: skymesh.Stream) -> None:
 
 def _warm_bounds() -> None:
     from skymesh.algorithms.asked import ask
-    from skymesh.algorithms.score_kernels import bound_box, score_all
-    from skymesh.algorithms.score_table import ScoreTable
+    from skymesh.algorithms.score_kernels import score_all
+    from skymesh.algorithms.score_table import ScoreTable, score_bounds
     from skymesh.queries.programs import Places
 
     stream = skymesh.Stream(id="id", attributes=["x"])
     query = skymesh.TopK(name="q", stream="s", k=1, score="exp(x)", window={"count": 1})
+    scoring = ask(query, stream, Places({"x": 0}, {}, lambda _: 0), 0).scoring
+    score_bounds(scoring, np.zeros(1), np.ones(1))
     table = ScoreTable()
-    table.put(0, ask(query, stream, Places({"x": 0}, {}, lambda _: 0), 0).scoring)
+    table.put(0, scoring)
     programs, _, stack = table.arrays()
-    low, high, nan = np.empty(8), np.empty(8), np.empty(8, np.bool_)
-    bound_box(programs, 0, np.zeros(1), np.ones(1), low, high, nan)
     nothing = np.empty((0, 1), np.int64), np.empty((0, 1), np.bool_)
     score_all(programs, 0, np.ones((1, 1)), *nothing, stack, np.empty(1))
 

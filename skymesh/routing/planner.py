@@ -6,14 +6,20 @@ serves what is asked and does not hold more rows than memory should be spent on.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+import numpy as np
+
 from ..algorithms import ALGORITHMS, Algorithm
+from ..algorithms.asked import Scoring
+from ..algorithms.score_table import score_bounds
 from ..errors import QueryError
-from ..queries import AnyQuery, QuerySet, Stream
+from ..queries import AnyQuery, QuerySet, Stream, Threshold
+from ..queries.programs import Places, compile_program
 from ..queries.scores import score_node
-from ..queries.shapes import Direction, directions, recognize
+from ..queries.shapes import Direction, Form, Shape, directions, recognize
 
 # From the one that does least work to the one that serves everything. SMA holds less than TMA and asks as rarely; what
 # it saves in memory costs it a tenth in time. TSL is there to be compared with.
@@ -108,12 +114,30 @@ def _preferred(query: AnyQuery, stream: Stream) -> Choice:
 
 
 def _burden(algorithm: type[Algorithm], query: AnyQuery, stream: Stream) -> str | None:
-    """Why a window is too large for an algorithm that holds its rows, where another need not."""
-    count = query.window.count
-    if count is None or not algorithm.keeps_rows or ALGORITHMS["sa"].refusal(query, stream) is not None:
+    """Why an algorithm that holds the rows of the window would do badly where another need not hold them."""
+    if not algorithm.keeps_rows or ALGORITHMS["sa"].refusal(query, stream) is not None:
         return None
-    held = count * 8 * (len(stream.attributes) + 4)
-    return f"it would hold {count:,} rows, some {held / 2**30:.0f} GiB" if held > HELD_BYTES_MAX else None
+    held = (query.window.count or 0) * 8 * (len(stream.attributes) + 4)
+    if held > HELD_BYTES_MAX:
+        return f"it would hold {query.window.count:,} rows, some {held / 2**30:.0f} GiB"
+    if _is_endless(query, stream):
+        return "its score has no end over the domains, so every part of a grid could hold the best"
+    return None
+
+
+def _is_endless(query: AnyQuery, stream: Stream) -> bool:
+    """Whether the best score over the declared domains is infinite, as for 1 / x beside zero. Not asked of known
+    shapes, nor where a domain is not declared."""
+    node = score_node(query.score)
+    domains = [attribute.domain for attribute in stream.attributes.values()]
+    known = [domain for domain in domains if domain is not None]
+    if recognize(node).shape is not Shape.PROGRAM or len(known) < len(domains):
+        return False
+    places = Places({name: row for row, name in enumerate(stream.attributes)}, {}, lambda _: 0)
+    scoring = Scoring(compile_program(node, places), Form(Shape.PROGRAM), None, places.numbers)
+    low, high = score_bounds(scoring, *np.ascontiguousarray(np.array(known, np.float64).T))
+    largest = query.above is not None if isinstance(query, Threshold) else query.order == "largest"
+    return not math.isfinite(high if largest else low)
 
 
 def _arrow(direction: Direction) -> str:
