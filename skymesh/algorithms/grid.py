@@ -114,6 +114,7 @@ class Grid(RowSide):
         self._scratch: Bounding
         self._cells: Cells
         self._stale = True  # the grid has to be made anew before it is used
+        self._rows_per_part: int | None = None  # None: floors moved since it was looked up
         self.cells_searched = 0
 
     # -- queries -----------------------------------------------------------------------------------------------
@@ -143,6 +144,7 @@ class Grid(RowSide):
         self._used[_attributes_used(self.questions.asked[slot], len(self._used))] -= 1
         super().remove(slot)
         self._floor[slot] = self._registered[slot] = np.inf
+        self._rows_per_part = None
         if not self._stale:
             withdraw(self._cells, slot)
 
@@ -157,8 +159,11 @@ class Grid(RowSide):
     # -- rows --------------------------------------------------------------------------------------------------
 
     def rows_per_part(self) -> int:
-        count = int((self._floor == -np.inf).sum())
-        return max(256, _HITS_MAX // count) if count else 2**31
+        if self._rows_per_part is None:
+            # Queries that take in everything, with as many hits as rows.
+            count = int((self._floor == -np.inf).sum())
+            self._rows_per_part = max(256, _HITS_MAX // count) if count else 2**31
+        return self._rows_per_part
 
     def insert(self, rows: Rows, upto: int, *, flush: bool = False) -> Hits:
         count, ring = len(rows), self._ring
@@ -388,6 +393,7 @@ class Grid(RowSide):
         self._set_floors(slots, self._floor[slots])
 
     def _set_floors(self, slots: Ints, floors: Floats) -> None:
+        self._rows_per_part = None
         if self._stale:
             self._floor[slots] = floors
             return
@@ -461,6 +467,7 @@ class Grid(RowSide):
         super().restore(state)
         self._ring.restore(state["ring"])
         self._floor = state["floor"].copy()
+        self._rows_per_part = None
         self._registered = np.full(len(self._floor), np.inf)
         self._domains = list(state["domains"])
         self._stale = True

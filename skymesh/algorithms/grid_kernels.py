@@ -19,7 +19,7 @@ import numpy as np
 from .box_kernels import bound_merit, fill_box, index_of, key_above, key_of_cell, may_pass, place_rows
 from .columns import NEVER
 from .hash_kernels import find_pair, put_pair, remove_pair
-from .kernel import kernel, trailing_zeros
+from .kernel import inlined, kernel, trailing_zeros
 from .probe_kernels import fill_features
 from .score_kernels import EUCLIDEAN, LARGEST, LINEAR, PRODUCT, PROGRAM, QUADRATIC, larger, score_block
 
@@ -558,6 +558,19 @@ def score_program(reaching: Any, q: int, ring: Any, slot: int) -> float:
     return reaching.stack[0, 0]
 
 
+@inlined
+def merit_of(reaching: Any, q: int, ring: Any, slot: int, x: Any) -> float:
+    """The merit of the row at a slot, whose features are x, for query q."""
+    programs = reaching.programs
+    shape = programs.shape[q]
+    if shape == PROGRAM:
+        score = score_program(reaching, q, ring, slot)
+    else:
+        rows, weights, constants = programs.term_row, programs.term_weight, programs.term_constant
+        score = score_terms(shape, rows, weights, constants, programs.term_first[q], programs.term_last[q], x)
+    return reaching.wanted[q].sign * score
+
+
 @kernel
 def check_cells(reaching: Any, boxes: Any, cells: Any, scratch: Any, cell: Any, touched: Any, count: int) -> int:
     """Check the cells of touched rows that were empty until now. Comes back for room; call again to go on."""
@@ -592,8 +605,7 @@ def test_rows(
     """
     words = cells.every.shape[0]
     filter_of = reaching.filter_of
-    programs, probe = reaching.programs, reaching.probe
-    term_row, term_weight, term_constant = programs.term_row, programs.term_weight, programs.term_constant
+    probe = reaching.probe
     for t in range(cursor[0], count):
         cursor[0] = t
         if cursor[1] + 64 * words > out.number.shape[0]:
@@ -620,12 +632,7 @@ def test_rows(
                 if estimate < probe[q, x.shape[0]]:
                     continue
                 query = reaching.wanted[q]
-                shape = programs.shape[q]
-                if shape != PROGRAM:
-                    begin, past = programs.term_first[q], programs.term_last[q]
-                    merit = query.sign * score_terms(shape, term_row, term_weight, term_constant, begin, past, x)
-                else:
-                    merit = query.sign * score_program(reaching, q, ring, slot)
+                merit = merit_of(reaching, q, ring, slot, x)
                 if merit < reaching.floor[q]:
                     continue
                 if not is_in_span(query, at, seq) or (filter_of[q] >= 0 and not passes(reaching, q, ring, slot)):
@@ -662,7 +669,7 @@ def tell_ends(
     cursor i8[2]: which of the numbers is at hand, and how many are in out.
     """
     words = cells.every.shape[0]
-    programs, filter_of = reaching.programs, reaching.filter_of
+    filter_of = reaching.filter_of
     for j in range(cursor[0], numbers.shape[0]):
         cursor[0] = j
         if cursor[1] + 64 * words > out.number.shape[0]:
@@ -683,14 +690,7 @@ def tell_ends(
                 until = end_of(ring, number, query.per_id == latest, query.since)
                 if until >= NEVER:
                     continue
-                shape = programs.shape[q]
-                if shape != PROGRAM:
-                    begin, past = programs.term_first[q], programs.term_last[q]
-                    merit = query.sign * score_terms(
-                        shape, programs.term_row, programs.term_weight, programs.term_constant, begin, past, x
-                    )
-                else:
-                    merit = query.sign * score_program(reaching, q, ring, slot)
+                merit = merit_of(reaching, q, ring, slot, x)
                 if not merit >= reaching.floor[q] or not merit > query.bound or not np.isfinite(merit):
                     continue
                 if not is_in_span(query, at, seq) or (filter_of[q] >= 0 and not passes(reaching, q, ring, slot)):

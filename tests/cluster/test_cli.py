@@ -247,7 +247,7 @@ def test_good_files_are_valid_and_explained():
     assert "sa: a k-skyband for each ranking" in told
     assert re.search(r"near-depot-north +time 2m, slide 2s +euclidean", told)
     plans = json.loads(skymesh("explain", "configs/queries/demo.yaml", "--json").stdout)
-    assert {plan["algorithm"] for plan in plans} == {"sa", "scan"}
+    assert {plan["algorithm"] for plan in plans} == {"tma", "sa"}
 
 
 def test_help_names_every_command():
