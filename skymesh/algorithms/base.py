@@ -97,8 +97,8 @@ class RowSide(ABC):
 
     def covers(self, asked: Asked, upto: int) -> bool:
         """Whether the rows that a new query looks back on are all here: then it asks for them."""
-        if asked.k >= ALL_ROWS:
-            return False  # it takes in rows as they come, and never asks
+        if asked.k >= ALL_ROWS or asked.span.slide == 0:
+            return False  # it takes in rows as they come and never asks, or needs instants that were not noted
         begins = EVER if asked.span.size >= NEVER else upto - asked.span.size
         return max(begins, asked.span.after) >= self._complete_after
 

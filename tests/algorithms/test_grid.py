@@ -150,3 +150,22 @@ def test_a_new_ranking_searches_instead_of_taking_everything_in():
     stats = engine.stats()["queries"]["q"]
     assert stats["searches"] == 1
     assert stats["kept"] < 20
+
+
+@pytest.mark.parametrize("algorithm", ["tma", "sma", "tsl"])
+def test_a_late_starter_without_a_slide_knows_when_rows_from_before_fall_out(algorithm):
+    """A team whose queries all have a slide notes no instants, so one without a slide cannot join it looking back."""
+
+    def told(kind: str) -> list[dict[str, Any]]:
+        stream = sm.Stream(id="id", time="t", attributes=["x"], keep="20us")
+        asked = {"stream": "s", "k": 1, "score": "x", "algorithm": kind}
+        first = sm.TopK(name="first", window={"time": "2us", "slide": "1us"}, **asked)
+        engine = sm.Engine(sm.QuerySet(streams={"s": stream}, queries=[first]))
+        engine.push("s", {"id": [0, 1], "x": [0.0, 0.0], "t": [5, 6]})
+        engine.flush()
+        engine.add(sm.TopK(name="late", window={"time": "2us"}, start="window", **asked))
+        changes = engine.push("s", {"id": [2, 3], "x": [0.0, 0.0], "t": [8, 10]}).to_pylist()
+        return [change for change in changes if change["query"] == "late"]
+
+    assert told(algorithm) == told("sa")
+    assert [change["at"] for change in told(algorithm)] == [7, 8, 8]
