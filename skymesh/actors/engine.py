@@ -19,7 +19,7 @@ from ..algorithms import Algorithm
 from ..errors import InputError, QueryError
 from ..queries import AnyQuery, QuerySet, Threshold, TopK
 from ..queries.checks import faults_of_query, unknown_stream
-from ..routing.planner import Plan, choose, plan
+from ..routing.planner import Plan, choices, choose, plan
 from ..routing.reader import microseconds
 from ..routing.rejects import Rejects
 from .change_log import ChangeLog, Piece
@@ -51,9 +51,8 @@ class Engine:
             name: Lane(name, stream, self._log, self._rejects, self._make_algorithm)
             for name, stream in queries.streams.items()
         }
-        for query in queries.queries:
-            kind = choose(query, queries.streams[query.stream]).algorithm
-            self._lanes[query.stream].add(query, kind, first=True)
+        for query, choice in zip(queries.queries, choices(queries), strict=True):
+            self._lanes[query.stream].add(query, choice, first=True)
 
     def _make_algorithm(self, kind: type[Algorithm], **options: Any) -> Algorithm:
         return kind(**options)
@@ -99,7 +98,7 @@ class Engine:
         if faults:
             told = "; ".join(f"{'.'.join(map(str, place))}: {message}" for place, message in faults)
             raise QueryError(f"query {query.name!r}: {told}")
-        lane.add(query, choose(query, lane.stream).algorithm, first=False)
+        lane.add(query, choose(query, lane.stream, len(lane) + 1), first=False)
         return self._log.table([])
 
     def remove(self, name: str) -> pa.Table:
@@ -133,7 +132,7 @@ class Engine:
 
     def explain(self) -> list[Plan]:
         """What was picked for each query, and why."""
-        return [plan(running.query, lane.stream) for lane in self._lanes.values() for running in lane]
+        return [plan(running.query, lane.stream, running.choice) for lane in self._lanes.values() for running in lane]
 
     def __enter__(self) -> Self:
         return self

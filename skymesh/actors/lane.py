@@ -21,6 +21,7 @@ from ..routing.encoder import Encoder
 from ..routing.groups import Groups
 from ..routing.history import History
 from ..routing.pending import Pending
+from ..routing.planner import Choice
 from ..routing.raw_rows import RawRows, together
 from ..routing.rejects import Reject, Rejects, last_rows
 from ..routing.splitter import Splitter
@@ -37,6 +38,7 @@ class Running:
     """A query that runs."""
 
     query: AnyQuery
+    choice: Choice
     number: int
     asked: Asked
     team: Team
@@ -106,8 +108,12 @@ class Lane:
         watermark = self.splitter.watermark
         return watermark - 1 if watermark > EVER else EVER
 
-    def add(self, query: AnyQuery, kind: type[Algorithm], *, first: bool) -> Running:
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def add(self, query: AnyQuery, choice: Choice, *, first: bool) -> Running:
         """Start a query. `first`: with the engine, before any row."""
+        kind = choice.algorithm
         reads_more = self._encoder.admit(query)
         if query.per_id != "all" and self.stream.id.type == "string" and self.splitter.id_texts is None:
             self._tell_ids_apart()
@@ -121,7 +127,7 @@ class Lane:
             raise QueryError(f"query {query.name!r}: its `until` has passed already; choose a later one")
         team = self._team(kind, query, asked, recalls=recalled is not None, reads_more=reads_more)
         slot = team.algorithm.add(asked, upto)
-        running = Running(query, self._log.add_query(query, self.stream), asked, team, slot)
+        running = Running(query, choice, self._log.add_query(query, self.stream), asked, team, slot)
         team.queries[slot] = running
         self._running[query.name] = running
         self._ends[is_time] = min(self._ends[is_time], asked.span.until)

@@ -101,10 +101,11 @@ def schema() -> None:
 @_reported
 def explain(file: QueryFile, as_json: Json = False) -> None:
     """Show which algorithm serves each query, and why."""
-    from ..routing.planner import plan
+    from ..routing.planner import choices, plan
 
     queries = _load(file)
-    plans = [plan(query, queries.streams[query.stream]) for query in queries.queries]
+    chosen = zip(queries.queries, choices(queries), strict=True)
+    plans = [plan(query, queries.streams[query.stream], choice) for query, choice in chosen]
     if as_json:
         print(json.dumps([asdict(its_plan) for its_plan in plans], indent=2))
         return

@@ -7,6 +7,7 @@ serves what is asked and does not hold more rows than memory should be spent on.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -24,6 +25,8 @@ from ..queries.shapes import Direction, Form, Shape, directions, recognize
 # From the one that does least work to the one that serves everything. SMA holds less than TMA and asks as rarely; what
 # it saves in memory costs it a tenth in time. TSL is there to be compared with.
 PREFERENCE = ("tma", "sa", "scan")
+# Putting a row into a grid costs what scoring it for a few queries does: with a single one a skyband is twice as fast.
+COMPANY_MIN = 8
 # An algorithm that holds the rows of the window is passed over where they would take more than this.
 HELD_BYTES_MAX = 4 * 2**30
 
@@ -50,16 +53,22 @@ class Plan:
     directions: str
 
 
-def choose(query: AnyQuery, stream: Stream) -> Choice:
-    """The algorithm of a query, or QueryError with the reason why there is none."""
-    return (
-        _preferred(query, stream) if query.algorithm == "auto" else Choice(_named(query, stream), "asked for by name")
-    )
+def choose(query: AnyQuery, stream: Stream, company: int) -> Choice:
+    """The algorithm of a query, or QueryError with the reason why there is none. `company`: how many queries there are
+    over the stream, with this one."""
+    if query.algorithm == "auto":
+        return _preferred(query, stream, company)
+    return Choice(_named(query, stream), "asked for by name")
 
 
-def plan(query: AnyQuery, stream: Stream) -> Plan:
+def choices(queries: QuerySet) -> list[Choice]:
+    """The algorithm of each query of a set."""
+    company = Counter(query.stream for query in queries.queries)
+    return [choose(query, queries.streams[query.stream], company[query.stream]) for query in queries.queries]
+
+
+def plan(query: AnyQuery, stream: Stream, choice: Choice) -> Plan:
     """What was chosen for a query, to be read."""
-    choice = choose(query, stream)
     node = score_node(query.score)
     domains = {name: attribute.domain for name, attribute in stream.attributes.items()}
     return Plan(
@@ -79,7 +88,7 @@ def refusals(queries: QuerySet) -> list[tuple[int, str]]:
     found = []
     for index, query in enumerate(queries.queries):
         try:
-            choose(query, queries.streams[query.stream])
+            choose(query, queries.streams[query.stream], len(queries.queries))
         except QueryError as error:
             found.append((index, str(error)))
     return found
@@ -102,21 +111,23 @@ def _named(query: AnyQuery, stream: Stream) -> type[Algorithm]:
     return algorithm
 
 
-def _preferred(query: AnyQuery, stream: Stream) -> Choice:
+def _preferred(query: AnyQuery, stream: Stream, company: int) -> Choice:
     passed: list[str] = []
     for name in PREFERENCE:
         algorithm = ALGORITHMS[name]
-        refusal = algorithm.refusal(query, stream) or _burden(algorithm, query, stream)
+        refusal = algorithm.refusal(query, stream) or _burden(algorithm, query, stream, company)
         if refusal is None:
             return Choice(algorithm, "; ".join(passed) or "the best that serves it")
         passed.append(f"not {name}: {refusal}")
     raise QueryError(f"query {query.name!r}: no algorithm serves it: {'; '.join(passed)}")
 
 
-def _burden(algorithm: type[Algorithm], query: AnyQuery, stream: Stream) -> str | None:
+def _burden(algorithm: type[Algorithm], query: AnyQuery, stream: Stream, company: int) -> str | None:
     """Why an algorithm that holds the rows of the window would do badly where another need not hold them."""
     if not algorithm.keeps_rows or ALGORITHMS["sa"].refusal(query, stream) is not None:
         return None
+    if company < COMPANY_MIN:
+        return f"a grid pays from some {COMPANY_MIN} queries over a stream on"
     held = (query.window.count or 0) * 8 * (len(stream.attributes) + 4)
     if held > HELD_BYTES_MAX:
         return f"it would hold {query.window.count:,} rows, some {held / 2**30:.0f} GiB"

@@ -32,6 +32,14 @@ COUNT = {"count": 1_000, "slide": 10}
 def test_auto_takes_the_first_that_serves_and_is_no_burden(asked: Any, declared: Any, name: str, reason: str):
     stream = sm.Stream(**{"id": "id", "attributes": UNIT, "columns": ["c"], **declared})
     query = sm.TopK(**{"name": "q", "stream": "s", "k": 3, "score": "x + y", "window": COUNT, **asked})
-    choice = choose(query, stream)
+    choice = choose(query, stream, company=1_000)
     assert choice.algorithm.name == name
     assert reason in choice.reason
+
+
+def test_a_few_queries_do_without_a_grid():
+    stream = sm.Stream(id="id", attributes=["x"])
+    query = sm.TopK(name="q", stream="s", k=3, score="x", window=COUNT)
+    choice = choose(query, stream, company=2)
+    assert choice.algorithm.name == "sa"
+    assert choice.reason == "not tma: a grid pays from some 8 queries over a stream on"
