@@ -3,7 +3,7 @@
 A probe is a row of weights over the *features* of a row (its numbers, and their squares where queries need those) and a
 limit: a row whose sum stays below the limit is surely below the floor. The sum takes another order than the score, so
 the limit lies below the floor by more than rounding can differ. Linear, quadratic and Euclidean scores have probes; the
-others pass all rows on. With four attributes and a thousand linear queries a test went from 28 ns to 5.
+others pass all rows on. With four attributes and a thousand linear queries a test went from 28 ns to 13.
 """
 
 from __future__ import annotations
