@@ -97,7 +97,8 @@ class Reaching(NamedTuple):
 
 @kernel
 def copy_part(target: Any, place: int, source: Any, start: int, count: int) -> None:
-    # By slices: an index that is a sum might be negative to the compiler, which then copies one by one.
+    # By slices: an index that is a sum might be negative to the compiler, which then copies one by one
+    # (10,000 rows of six columns: 190 us against 68).
     to, of = target[place : place + count], source[start : start + count]
     for i in range(count):
         to[i] = of[i]
@@ -120,8 +121,7 @@ def take_rows(
     """Put rows first_number.. into the ring and into their cells, cell i4[n].
 
     Returns how many have to be tested, with their places in touched i4[n + 1], how many of those lie in cells that have
-    to be checked first, and how many numbers lie beyond the extremes. Column by column: taking blocks of all columns
-    cost twice as much, in misses of the page table.
+    to be checked first, and how many numbers lie beyond the extremes.
     """
     n = seq.shape[0]
     start = 0

@@ -504,7 +504,7 @@ def move_floors(
     Comes back for room.
 
     A floor that falls gives bits to more cells, one that rises takes them back. That costs what a few hundred tests do,
-    and floors rise once in many cycles: leaving the bits made arrivals 20 times dearer while a window filled.
+    and floors rise once in many cycles: leaving the bits made testing arrivals 13 times dearer.
     """
     for i in range(cursor[0], slots.shape[0]):
         cursor[0] = i

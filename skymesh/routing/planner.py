@@ -22,10 +22,11 @@ from ..queries.programs import Places, compile_program
 from ..queries.scores import score_node
 from ..queries.shapes import Direction, Form, Shape, directions, recognize
 
-# From the one that does least work to the one that serves everything. SMA holds less than TMA and asks as rarely; what
-# it saves in memory costs it a tenth in time. TSL is there to be compared with.
+# From the one that does least work to the one that serves everything. SMA holds less than TMA and asks as rarely, and
+# counts dominance at every entry. TSL is there to be compared with.
 PREFERENCE = ("tma", "sa", "scan")
-# Putting a row into a grid costs what scoring it for a few queries does: with a single one a skyband is twice as fast.
+# Putting a row into a grid costs what scoring it for a few queries does: with a single one a skyband is
+# faster. Where the two meet was not measured closely.
 COMPANY_MIN = 8
 # An algorithm that holds the rows of the window is passed over where they would take more than this.
 HELD_BYTES_MAX = 4 * 2**30
