@@ -23,7 +23,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def kernel_files() -> list[Path]:
-    return sorted([*PACKAGE.rglob("*_kernels.py"), *PACKAGE.rglob("kernel.py")])
+    return sorted([*PACKAGE.rglob("*_kernels.py"), *PACKAGE.rglob("kernel.py"), *PACKAGE.rglob("frames.py")])
 
 
 def drop_stale_kernels() -> bool:
