@@ -80,7 +80,7 @@ def opener(tuple_class: type) -> Callable[[Any], Any]:
     """What opens, inside a kernel, a frame of a tuple of this class."""
     kind = _kind_of(tuple_class)
 
-    def open_frame(typingctx: Any, frame: Any) -> Any:
+    def open_frame(typingctx: Any, frame: Any) -> Any:  # noqa: ARG001 - intrinsics are given it
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             words = make_array(signature.args[0])(context, builder, arguments[0]).data
             return _Opening(context, builder, words).value(kind)
@@ -125,7 +125,7 @@ class _Opening:
         data = builder.inttoptr(self._word(), item.as_pointer())
         shape = [self._word() for _ in range(kind.ndim)]
         stride = itemsize = context.get_constant(types.intp, context.get_abi_sizeof(item))
-        strides = []
+        strides: list[Any] = []
         for length in reversed(shape):
             strides.insert(0, stride)
             stride = builder.mul(stride, length)
