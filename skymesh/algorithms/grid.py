@@ -40,6 +40,7 @@ from .grid_kernels import (
     SHELF_FULL,
     UNCHECKED,
     Cells,
+    Pairs,
     Reaching,
     check_cells,
     cool_down,
@@ -53,7 +54,9 @@ from .grid_kernels import (
     tidy_shelf,
 )
 from .ring import RowRing
+from .score_kernels import BLOCK
 from .search_kernels import Answer, Asks, Opened, move_floors, search, withdraw
+from .simd import LANES
 
 _LATEST = int(PerId.LATEST)
 _SQUARES = (int(Shape.QUADRATIC), int(Shape.EUCLIDEAN))
@@ -63,6 +66,7 @@ _HITS_MAX = 2**20
 _HOT_MIN = 64
 _SHELF_MIN = 4096
 _HEAP_MIN = 1024
+_PAIRS_MIN = 4096
 
 
 class GridAlgorithm(Algorithm):
@@ -108,8 +112,8 @@ class Grid(RowSide):
         self._cooled_at = 0  # row number
         self._opened = _opened(_HEAP_MIN, 64)
         self._answer = _answer(1024)
-        self._features = np.empty(0)  # scratch
-        self._probe = np.empty((0, 1))
+        self._pairs = _pairs(64, 0, 0, 0, 0)
+        self._probe = np.empty((0, 1, LANES), np.float32)
         self._boxes: Boxes
         self._scratch: Bounding
         self._cells: Cells
@@ -128,7 +132,7 @@ class Grid(RowSide):
         used = _attributes_used(asked, len(self._used))
         unknown = [row for row in used if self._used[row] == 0 and self._domains[row] is not None]
         self._used[used] += 1
-        squares = asked.scoring.form.shape in _SQUARES and len(self._features) < 2 * len(self._ring.arrays.numbers)
+        squares = asked.scoring.form.shape in _SQUARES and len(self._pairs.x) < 2 * len(self._domains)
         self._stale |= bool(unknown) or squares or self._wanted_rows() > self._built_for
         self._registered[slot] = np.inf
         # A threshold query takes all rows beyond its bound from the start; rankings ask, and then tell their floor.
@@ -204,7 +208,7 @@ class Grid(RowSide):
                 tested,
                 first_number,
                 ring.first,
-                self._features,
+                self._pairs,
                 self._answer,
                 cursor,
             )
@@ -271,7 +275,6 @@ class Grid(RowSide):
                 self._cells,
                 self._ring.arrays,
                 numbers,
-                self._features,
                 _LATEST,
                 self._answer,
                 cursor,
@@ -364,8 +367,11 @@ class Grid(RowSide):
         self._boxes, scratch = build(axes, rows, intervals_for(axes, self._built_for), least, most)
         programs, _, stack = self.questions.programs()
         self._scratch = scratch_with(scratch, len(stack))
-        width = len(ring.arrays.numbers) * (2 if np.isin(programs.shape, _SQUARES).any() else 1)
-        self._features, self._probe = np.empty(width), np.empty((len(self._floor), width + 1))
+        attributes = len(self._domains)
+        features = attributes * (2 if np.isin(programs.shape, _SQUARES).any() else 1)
+        shapes = len(ring.arrays.numbers), len(ring.arrays.columns), attributes, features
+        self._pairs = _pairs(len(self._floor), *shapes)
+        self._probe = np.full((-(-len(self._floor) // LANES), features + 1, LANES), np.inf, np.float32)
         self._cells = _cells(self._boxes, len(self._floor))
         self._stale = False
         for target, source in ring.stretches(ring.first, len(ring)) if len(ring) else ():
@@ -405,7 +411,6 @@ class Grid(RowSide):
                 self._boxes,
                 self._cells,
                 self._scratch,
-                len(self._ring.arrays.numbers),
                 slots,
                 floors,
                 self._opened,
@@ -422,7 +427,7 @@ class Grid(RowSide):
         """What a kernel came back for."""
         cells = self._cells
         if status == OUT_FULL:
-            larger = _answer(2 * len(self._answer.number) + 64 * len(cells.every))
+            larger = _answer(2 * len(self._answer.number) + len(self._pairs.slot))
             for new, old in zip(larger, self._answer, strict=True):
                 new[:filled] = old[:filled]
             self._answer = larger
@@ -495,6 +500,23 @@ def _opened(boxes: int, best: int) -> Opened:
 
 def _answer(room: int) -> Answer:
     return Answer(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room), np.empty(room, np.int64))
+
+
+def _pairs(slots: int, height: int, width: int, attributes: int, features: int) -> Pairs:
+    """Scratch for rows with `height` numbers and `width` columns."""
+    room = max(_PAIRS_MIN, LANES * (-(-slots // LANES)))
+    return Pairs(
+        slot=np.empty(room, np.int32),
+        number=np.empty(room, np.int64),
+        by_slot=np.empty(room, np.int64),
+        begin=np.empty(slots + 2, np.int64),
+        scores=np.empty(BLOCK),
+        numbers=np.empty((height, BLOCK)),
+        columns=np.empty((width, BLOCK), np.int64),
+        known=np.empty((width, BLOCK), np.bool_),
+        x=np.empty(features, np.float32),
+        attributes=attributes,
+    )
 
 
 def _cells(boxes: Boxes, slots: int) -> Cells:

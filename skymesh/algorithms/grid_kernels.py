@@ -21,7 +21,8 @@ from .columns import NEVER
 from .hash_kernels import find_pair, put_pair, remove_pair
 from .kernel import inlined, kernel, trailing_zeros
 from .probe_kernels import fill_features
-from .score_kernels import EUCLIDEAN, LARGEST, LINEAR, PRODUCT, PROGRAM, QUADRATIC, larger, score_block
+from .score_kernels import BLOCK, EUCLIDEAN, LARGEST, LINEAR, PRODUCT, PROGRAM, QUADRATIC, larger, score_block
+from .simd import LANES, reaches
 
 UNCHECKED, UNREACHED = -1, -2
 BACK_MAX = 2**32 - 1
@@ -78,10 +79,27 @@ class Cells(NamedTuple):
     fill: Any
 
 
+class Pairs(NamedTuple):
+    """Scratch for rows and queries that the probe lets pass: slot i4[m], number i8[m]; by query by_slot i8[m] and
+    begin i8[queries + 2]; rows side by side scores f8[BLOCK], numbers f8[D, BLOCK], columns i8[C, BLOCK],
+    known b1[C, BLOCK]; the features of one row x f4[p], and how many of its numbers are attributes."""
+
+    slot: Any
+    number: Any
+    by_slot: Any
+    begin: Any
+    scores: Any
+    numbers: Any
+    columns: Any
+    known: Any
+    x: Any
+    attributes: int
+
+
 class Reaching(NamedTuple):
     """Queries as a grid knows them: programs, filter_of i8[q], stack, wanted WANTED[q], floor f8[q] (rows below it are
-    not sent), registered f8[q] (checked cells whose bound is not below it have the query's bit), probe f8[q, p + 1]
-    (see probe_kernels)."""
+    not sent), registered f8[q] (checked cells whose bound is not below it have the query's bit), probe
+    f4[q / 64, p + 1, 64] (see probe_kernels)."""
 
     programs: Any
     filter_of: Any
@@ -504,19 +522,19 @@ def tidy_shelf(cells: Any, height: int, first: int, values: Any, numbers: Any) -
 
 
 @kernel
-def score_terms(shape: int, rows: Any, weights: Any, constants: Any, first: int, last: int, x: Any) -> float:
-    """The score of one row, for known shapes: the same steps as the block kernel. x f8[D], terms first..last.
+def score_terms(shape: int, rows: Any, weights: Any, constants: Any, first: int, last: int, numbers: Any, i: int) -> Any:
+    """The score of row i of numbers f8[D, n], for known shapes: the same steps as the block kernel. Terms first..last.
 
     Takes the arrays of Programs one by one: handing the whole tuple down costs more than the score does.
     """
     total = 0.0
     if shape == LINEAR:
-        total = weights[first] * x[rows[first]]
+        total = weights[first] * numbers[rows[first], i]
         for t in range(first + 1, last):
-            total = total + weights[t] * x[rows[t]]
+            total = total + weights[t] * numbers[rows[t], i]
         return total
     for t in range(first, last):
-        w, c, value = weights[t], constants[t], x[rows[t]]
+        w, c, value = weights[t], constants[t], numbers[rows[t], i]
         if shape == PRODUCT:
             term = c + value
         elif shape == QUADRATIC:
@@ -559,15 +577,16 @@ def score_program(reaching: Any, q: int, ring: Any, slot: int) -> float:
 
 
 @inlined
-def merit_of(reaching: Any, q: int, ring: Any, slot: int, x: Any) -> float:
-    """The merit of the row at a slot, whose features are x, for query q."""
+def merit_of(reaching: Any, q: int, ring: Any, slot: int) -> float:
+    """The merit of the row at a slot for query q."""
     programs = reaching.programs
     shape = programs.shape[q]
     if shape == PROGRAM:
         score = score_program(reaching, q, ring, slot)
     else:
         rows, weights, constants = programs.term_row, programs.term_weight, programs.term_constant
-        score = score_terms(shape, rows, weights, constants, programs.term_first[q], programs.term_last[q], x)
+        first, last = programs.term_first[q], programs.term_last[q]
+        score = score_terms(shape, rows, weights, constants, first, last, ring.numbers, slot)
     return reaching.wanted[q].sign * score
 
 
@@ -591,62 +610,150 @@ def test_rows(
     count: int,
     first_number: int,
     first: int,
-    x: Any,
+    pairs: Any,
     out: Any,
     cursor: Any,
 ) -> int:
     """Rows that reach a query's floor, into out, which has ranking i4, number i8, merit f8 and until i8.
 
     touched i4: places of the rows to test in cell i4[n], `count` of them, in cells that were checked; row i has number
-    first_number + i. cursor i8[2]: the row at hand and how many hits there are. x f8[p] is scratch. Comes back for
-    room; call again to go on.
+    first_number + i. cursor i8[2]: the row at hand and how many hits there are. Comes back for room; call again to go
+    on.
 
-    Most tests fail, and the probe tells so in a few nanoseconds; what it lets pass is scored as written.
+    Most tests fail, and the probe tells so at once; what it lets pass is scored as written, query by query.
     """
-    words = cells.every.shape[0]
-    filter_of = reaching.filter_of
-    probe = reaching.probe
-    for t in range(cursor[0], count):
-        cursor[0] = t
-        if cursor[1] + 64 * words > out.number.shape[0]:
+    room = pairs.slot.shape[0]
+    while cursor[0] < count:
+        if cursor[1] + room > out.number.shape[0]:
             return OUT_FULL
+        t, found = find_pairs(reaching, cells, ring, cell, touched, cursor[0], count, first_number, first, pairs)
+        sort_pairs(pairs, found)
+        cursor[1] = score_pairs(reaching, ring, pairs, found, out, cursor[1])
+        cursor[0] = t
+    return DONE
+
+
+@kernel
+def find_pairs(
+    reaching: Any,
+    cells: Any,
+    ring: Any,
+    cell: Any,
+    touched: Any,
+    start: int,
+    count: int,
+    first_number: int,
+    first: int,
+    pairs: Any,
+) -> tuple[int, int]:
+    """Rows and queries that the probe lets pass, into pairs, from touched row `start` on while there is room; returns
+    which row is the next, and how many there are."""
+    words, room = cells.every.shape[0], pairs.slot.shape[0]
+    probe, bits, every, home = reaching.probe, cells.bits, cells.every, cells.home
+    tests_all = not is_clear(every)
+    x, attributes = pairs.x, pairs.attributes
+    found = 0
+    for t in range(start, count):
+        if found + LANES * words > room:
+            return t, found
         i = touched[t]
         number = first_number + i
-        slot = number & ring.mask
-        h = cells.home[cell[i]].state
+        h = home[cell[i]].state
         if h >= 0 and cells.hot[h].filled:
             shelve_one(ring, cells, h, number, first)
-        fill_features(ring.numbers, slot, x)
-        at, seq = ring.position[slot] + ring.shift, ring.seq[slot]
-        fill = cursor[1]
+        if h < 0 and not tests_all:
+            continue
+        fill_features(ring.numbers, number & ring.mask, attributes, x)
         for w in range(words):
-            word = cells.every[w]
+            word = every[w]
             if h >= 0:
-                word |= cells.bits[h, w]
+                word |= bits[h, w]
+            if word == np.uint64(0):
+                continue
+            word &= reaches(probe, w, x)
             while word != np.uint64(0):
-                q = 64 * w + trailing_zeros(word)
+                pairs.slot[found] = LANES * w + trailing_zeros(word)
+                pairs.number[found] = number
+                found += 1
                 word &= word - np.uint64(1)
-                estimate = 0.0
-                for j in range(x.shape[0]):
-                    estimate += probe[q, j] * x[j]
-                if estimate < probe[q, x.shape[0]]:
+    return count, found
+
+
+@kernel
+def sort_pairs(pairs: Any, found: int) -> None:
+    """Put pairs in the order of their queries, those of a query as they came: pairs.by_slot i8 is filled with numbers,
+    of query q those from pairs.begin[q] to pairs.begin[q + 1]."""
+    begin = pairs.begin
+    begin[:] = 0
+    for j in range(found):
+        begin[pairs.slot[j] + 2] += 1
+    for q in range(2, begin.shape[0]):
+        begin[q] += begin[q - 1]
+    for j in range(found):
+        place = begin[pairs.slot[j] + 1]
+        begin[pairs.slot[j] + 1] = place + 1
+        pairs.by_slot[place] = pairs.number[j]
+
+
+@kernel
+def score_pairs(reaching: Any, ring: Any, pairs: Any, found: int, out: Any, fill: int) -> int:
+    """Score sorted pairs, and put those that reach their query's floor into out; returns how many are there."""
+    programs, filter_of, begin, scores = reaching.programs, reaching.filter_of, pairs.begin, pairs.scores
+    rows, weights, constants = programs.term_row, programs.term_weight, programs.term_constant
+    numbers = ring.numbers
+    for q in range(begin.shape[0] - 2):
+        if begin[q] == found:
+            break
+        if begin[q] == begin[q + 1]:
+            continue
+        query, floor, f = reaching.wanted[q], reaching.floor[q], filter_of[q]
+        sign, shape, bound = query.sign, programs.shape[q], query.bound
+        term_first, term_last = programs.term_first[q], programs.term_last[q]
+        for start in range(begin[q], begin[q + 1], BLOCK):
+            count = min(BLOCK, begin[q + 1] - start)
+            chosen = pairs.by_slot[start : start + count]
+            if shape == PROGRAM:
+                gather(ring, pairs, chosen)
+                score_block(programs, q, pairs.numbers, pairs.columns, pairs.known, 0, count, reaching.stack)
+                for j in range(count):
+                    scores[j] = sign * reaching.stack[0, j]
+            else:
+                for j in range(count):
+                    slot = chosen[j] & ring.mask
+                    scores[j] = sign * score_terms(
+                        shape, rows, weights, constants, term_first, term_last, numbers, slot
+                    )
+            if f >= 0:
+                if shape != PROGRAM:
+                    gather(ring, pairs, chosen)
+                score_block(programs, f, pairs.numbers, pairs.columns, pairs.known, 0, count, reaching.stack)
+            for j in range(count):
+                merit = scores[j]
+                if merit < floor or (f >= 0 and reaching.stack[0, j] == 0.0):
                     continue
-                query = reaching.wanted[q]
-                merit = merit_of(reaching, q, ring, slot, x)
-                if merit < reaching.floor[q]:
-                    continue
-                if not is_in_span(query, at, seq) or (filter_of[q] >= 0 and not passes(reaching, q, ring, slot)):
+                slot = chosen[j] & ring.mask
+                if not is_in_span(query, ring.position[slot] + ring.shift, ring.seq[slot]):
                     continue
                 if not np.isfinite(merit):
                     query.unscored += 1
-                elif merit > query.bound:
+                elif merit > bound:
                     out.ranking[fill] = query.ranking
-                    out.number[fill] = number
+                    out.number[fill] = chosen[j]
                     out.merit[fill] = merit
                     fill += 1
-        cursor[1] = fill
-    cursor[0] = count
-    return DONE
+    return fill
+
+
+@kernel
+def gather(ring: Any, pairs: Any, chosen: Any) -> None:
+    """Copy rows side by side, so that programs run over them as over a block: chosen i8[n], their numbers."""
+    for row in range(ring.numbers.shape[0]):
+        for j in range(chosen.shape[0]):
+            pairs.numbers[row, j] = ring.numbers[row, chosen[j] & ring.mask]
+    for row in range(ring.columns.shape[0]):
+        for j in range(chosen.shape[0]):
+            pairs.columns[row, j] = ring.columns[row, chosen[j] & ring.mask]
+            pairs.known[row, j] = ring.known[row, chosen[j] & ring.mask]
 
 
 @kernel
@@ -662,7 +769,7 @@ def cell_of(boxes: Any, numbers: Any, slot: int) -> int:
 
 @kernel
 def tell_ends(
-    reaching: Any, boxes: Any, cells: Any, ring: Any, numbers: Any, x: Any, latest: int, out: Any, cursor: Any
+    reaching: Any, boxes: Any, cells: Any, ring: Any, numbers: Any, latest: int, out: Any, cursor: Any
 ) -> int:
     """Rows that have an end for queries whose floor they reach, into out; numbers i8[m]. Comes back for room.
 
@@ -677,7 +784,6 @@ def tell_ends(
         number = numbers[j]
         slot = number & ring.mask
         h = cells.home[cell_of(boxes, ring.numbers, slot)].state
-        fill_features(ring.numbers, slot, x)
         at, seq = ring.position[slot] + ring.shift, ring.seq[slot]
         for w in range(words):
             word = cells.every[w]
@@ -690,7 +796,7 @@ def tell_ends(
                 until = end_of(ring, number, query.per_id == latest, query.since)
                 if until >= NEVER:
                     continue
-                merit = merit_of(reaching, q, ring, slot, x)
+                merit = merit_of(reaching, q, ring, slot)
                 if not merit >= reaching.floor[q] or not merit > query.bound or not np.isfinite(merit):
                     continue
                 if not is_in_span(query, at, seq) or (filter_of[q] >= 0 and not passes(reaching, q, ring, slot)):

@@ -48,10 +48,10 @@ class RowRing:
     # -- rows in -----------------------------------------------------------------------------------------------
 
     def make_room(self, rows: Rows) -> bool:
-        """Room for rows that come after those that are here; true if they have numbers that none had before."""
-        height = len(self.arrays.numbers)
+        """Room for rows that come after those that are here; true if they have columns that none had before."""
+        shape = len(self.arrays.numbers), len(self.arrays.columns)
         self._make_room(len(rows), len(rows.numbers), len(rows.columns))
-        return len(self.arrays.numbers) != height
+        return (len(self.arrays.numbers), len(self.arrays.columns)) != shape
 
     def append(self, rows: Rows) -> None:
         """Rows that come after those that are here. Their numbers, ids and positions were written by `take_rows`."""

@@ -494,14 +494,12 @@ def move_floors(
     boxes: Any,
     cells: Any,
     scratch: Any,
-    height: int,
     slots: Any,
     floors: Any,
     opened: Any,
     cursor: Any,
 ) -> int:
-    """Set the floors of queries: slots i8[n], floors f8[n]; rows have `height` numbers. cursor i8[1]: the one at hand.
-    Comes back for room.
+    """Set the floors of queries: slots i8[n], floors f8[n]. cursor i8[1]: the one at hand. Comes back for room.
 
     A floor that falls gives bits to more cells, one that rises takes them back. That costs what a few hundred tests do,
     and floors rise once in many cycles: leaving the bits made testing arrivals 13 times dearer.
@@ -511,7 +509,7 @@ def move_floors(
         q = slots[i]
         floor = floors[i]
         reaching.floor[q] = floor
-        set_probe(reaching, boxes, q, height)
+        set_probe(reaching, boxes, q)
         if floor == -np.inf and reaching.filter_of[q] < 0:
             set_bit(cells.every, q)
             reaching.registered[q] = floor
