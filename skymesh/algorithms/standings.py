@@ -36,13 +36,11 @@ from .standings_kernels import (
     ahead_of,
     changed_floors,
     expect,
-    move_stretch,
     refill,
     repack,
     sort_hits,
 )
 
-_ROOM_MIN = 8
 _NONE = np.empty(0, np.int64)
 NOTHING_ASKED = Spans(np.empty(0, np.int32), _NONE, _NONE, _NONE, _NONE, _NONE)
 
@@ -55,7 +53,6 @@ class Standings:
         self._keeping = keeping  # None: row sides send everything that may ever show, and cannot be asked
         self._rankings = np.zeros(0, RANKING)
         self._pool = np.empty(0, ENTRY)
-        self._used = 0  # of the pool; what lies before may have holes
         self._changes = np.empty(64, CHANGE)
         self._slots = np.zeros(64, SLOT)
         self._seen = PairTable()  # (ranking, id): told of, where an object is told of once
@@ -94,11 +91,12 @@ class Standings:
             "per_id": asked.per_id,
             "is_time": span.is_time,
             "prunes": self._prunes and asked.per_id == PerId.ALL and asked.k < ALL_ROWS,
+            "base": 0,
+            "room": 0,
             "start": 0,
             "count": 0,
-            "room": 0,
             "touched": UNTOUCHED,
-            "oldest": NEVER,
+            "mixed": 0,
             "newest": EVER,
             "first_death": NEVER,
             "shown_count": 0,
@@ -189,7 +187,7 @@ class Standings:
         largest = int(self._rankings["count"].max() + np.diff(first[: len(self._rankings) + 1]).max())
         scratch, order, times = np.empty(largest, ENTRY), np.empty(largest, np.int64), np.empty(largest, np.int64)
         while not refill(self._rankings, self._pool, first, taken, inbox, self._asks, scratch, order, times, call):
-            self._make_room(int(call["ranking"][0]), int(call["needed"][0]))
+            self._repack(int(call["needed"][0]))
         return self._go_on(first, taken, inbox)
 
     def _go_on(self, first: Ints | None = None, taken: Ints | None = None, inbox: np.ndarray | None = None) -> Spans:
@@ -270,7 +268,7 @@ class Standings:
                 return
             needed = int(call["needed"][0])
             if status == POOL_FULL:
-                self._make_room(int(call["ranking"][0]), 0)
+                self._repack(needed)
             elif status == CHANGES_FULL:
                 grown = np.empty(2 * (int(call["filled"][0]) + needed), CHANGE)
                 grown[: len(self._changes)] = self._changes
@@ -306,21 +304,11 @@ class Standings:
         sort_hits(hits.ranking, hits.row, hits.merit, hits.until, o.at, o.seq, o.time, o.id, first, inbox)
         return first, inbox
 
-    def _make_room(self, ranking: int, needed: int) -> None:
-        """Move a ranking's entries to the end of the pool, with twice the room or what is needed."""
-        record = self._rankings[ranking]
-        room = max(2 * int(record["room"]), _ROOM_MIN, needed)
-        if self._used + room > len(self._pool):
-            self._repack(room)
-        move_stretch(self._pool, int(record["start"]), self._pool, self._used, int(record["count"]))
-        record["start"], record["room"] = self._used, room
-        self._used += room
-
     def _repack(self, more: int) -> None:
         """All entries end to end in a new pool, each ranking with the room it has, and as much free behind them."""
         rooms = self._rankings["room"][self._rankings["live"] == 1]
         pool = np.empty(2 * (int(rooms.sum()) + more), ENTRY)
-        self._used = repack(self._rankings, self._pool, pool)
+        self._call["used"] = repack(self._rankings, self._pool, pool)
         self._pool = pool
 
     # -- what comes out ----------------------------------------------------------------------------------------
@@ -377,7 +365,11 @@ class Standings:
         return np.union1d(self._held()["id"], what[self._rankings["per_id"][ranking] != PerId.ALL])
 
     def kept(self, ranking: int) -> int:
-        return int(self._rankings["count"][ranking])
+        """How many entries may show at a later point; dead ones go when their room is needed."""
+        record, entries = self._rankings[ranking], self._entries(ranking)
+        over = max(int(record["done"]), self._past)
+        begins = EVER if record["size"] >= NEVER else over - int(record["size"])
+        return int(((entries["at"] > begins) & (entries["until"] > over)).sum())
 
     def counts(self, ranking: int) -> dict[str, int]:
         """What a ranking did, for `stats`."""
@@ -389,7 +381,7 @@ class Standings:
     def snapshot(self) -> State:
         return {
             "past": self._past,
-            "used": self._used,
+            "used": int(self._call["used"][0]),
             "rankings": self._rankings.copy(),
             "pool": self._pool.copy(),
             "seen": self._seen.items(),
@@ -398,7 +390,7 @@ class Standings:
         }
 
     def restore(self, state: State) -> None:
-        self._past, self._used = state["past"], state["used"]
+        self._past, self._call["used"] = state["past"], state["used"]
         self._rankings, self._pool = state["rankings"].copy(), state["pool"].copy()
         self._seen = PairTable()
         self._seen.put(*state["seen"])
@@ -411,9 +403,10 @@ class Standings:
             record, entries = self._rankings[ranking], self._entries(int(ranking))
             order = np.lexsort((-entries["seq"], -entries["at"], -entries["merit"]))
             assert (order == np.arange(len(entries))).all(), "entries stand in rank order"
-            assert record["count"] <= record["room"], "a ranking stays inside its room"
+            begin, end = int(record["base"]), int(record["base"] + record["room"])
+            assert begin <= record["start"], "a ranking begins inside its room"
+            assert record["start"] + record["count"] <= end, "a ranking ends inside its room"
             if len(entries):
-                assert record["oldest"] <= entries["at"].min(), "no entry is older than the oldest"
                 assert record["newest"] >= entries["at"].max(), "no entry is newer than the newest"
                 assert record["first_death"] <= entries["until"].min(), "no entry dies before the first death"
             floor = [float(record[name]) for name in ("floor_merit", "floor_at", "floor_seq")]

@@ -33,6 +33,7 @@ RANKED, ENTRIES, SNAPSHOT = int(Emit.RANKED), int(Emit.ENTRIES), int(Emit.SNAPSH
 ALL, BEST = int(PerId.ALL), int(PerId.BEST)
 
 UNTOUCHED = 2**31 - 1
+ROOM_MIN = 8
 AHEAD_MAX = 2**60  # twice that and a position still fit
 
 # What a ranking asks, and where it stands.
@@ -54,12 +55,13 @@ RANKING = np.dtype(
         ("first", "i8"),  # no point lies before it
         ("per_id", "i8"),
         ("prunes", "i8"),
-        ("start", "i8"),  # its stretch of the pool: where, how many entries, room for how many
-        ("count", "i8"),
+        ("base", "i8"),  # its stretch of the pool: where, room for how many entries; where they begin, how many
         ("room", "i8"),
+        ("start", "i8"),
+        ("count", "i8"),
         ("touched", "i8"),  # lowest index that changed since the last point
-        ("oldest", "i8"),  # bounds of the entries' at and until
-        ("newest", "i8"),
+        ("mixed", "i8"),  # whether entries that are shown may lie below the floor
+        ("newest", "i8"),  # bounds of the entries' at and until
         ("first_death", "i8"),
         ("shown_count", "i8"),
         ("started", "i8"),  # the last point that was over when the ranking was added
@@ -129,7 +131,8 @@ ASK = np.dtype(
 )
 
 # The state of a call: the ranking at hand, how many changes there are, how many rows or ids need room, how many pairs
-# were seen, the clock of the slots, how many rankings asked, and which of them is being answered.
+# were seen, the clock of the slots, how many rankings asked, which of them is being answered, and how much of the pool
+# is used (what lies before may have holes).
 CALL = np.dtype(
     [
         ("ranking", "i8"),
@@ -139,6 +142,7 @@ CALL = np.dtype(
         ("clock", "i8"),
         ("asked", "i8"),
         ("answered", "i8"),
+        ("used", "i8"),
     ]
 )
 
@@ -195,9 +199,54 @@ def repack(rankings: Any, pool: Any, target: Any) -> int:
         ranking = rankings[r]
         if ranking.live:
             move_stretch(pool, ranking.start, target, place, ranking.count)
+            ranking.base = place
             ranking.start = place
             place += ranking.room
     return place
+
+
+@kernel
+def has_room(ranking: Any, pool: Any, past: int, call: Any) -> bool:
+    """See that one more entry fits behind the others of a ranking. False if the pool is full."""
+    if ranking.start + ranking.count < ranking.base + ranking.room:
+        return True
+    drop_dead(ranking, pool, max(ranking.done, past))
+    if 4 * ranking.count >= 3 * ranking.room:
+        return grow(ranking, pool, max(2 * ranking.room, ROOM_MIN), call)
+    move_stretch(pool, ranking.start, pool, ranking.base, ranking.count)
+    ranking.start = ranking.base
+    return True
+
+
+@kernel
+def grow(ranking: Any, pool: Any, room: int, call: Any) -> bool:
+    """Move the entries of a ranking to the end of the pool, with this much room. False if the pool is full."""
+    if call.used + room > pool.shape[0]:
+        call.needed = room
+        return False
+    move_stretch(pool, ranking.start, pool, call.used, ranking.count)
+    ranking.base = call.used
+    ranking.start = call.used
+    ranking.room = room
+    call.used += room
+    return True
+
+
+@kernel
+def drop_dead(ranking: Any, pool: Any, over: int) -> None:
+    """Drop entries that no point after `over` shows, but for those whose leave is due."""
+    horizon = horizon_of(over, ranking.size)
+    kept = ranking.start
+    forget_range(ranking)
+    for j in range(ranking.start, ranking.start + ranking.count):
+        entry = pool[j]
+        lives = entry.at > horizon and entry.until > over and not is_below_floor(ranking, entry)
+        if lives or entry.shown > 0:
+            if kept != j:
+                pool[kept] = entry
+            widen(ranking, pool[kept])
+            kept += 1
+    ranking.count = kept - ranking.start
 
 
 @kernel
@@ -237,21 +286,37 @@ def take_in(ranking: Any, pool: Any, hit: Any, past: int) -> None:
         return
     if is_below_floor(ranking, hit):
         return
-    after, upto = pane_of(hit.at, ranking.size, ranking.slide, ranking.offset, ranking.first)
     beaten = 0
-    hole = start + count
-    if ranking.prunes:
-        if ranking.newest > after:
-            for j in range(start, start + place):
-                beaten += pool[j].at > after
-        if beaten >= ranking.k:
-            return
-        hole, count = beat(pool, start, place, count, upto, ranking.k)
-    elif ranking.per_id == BEST:
-        if supersede(ranking, pool, place, hit, after, upto):
-            return
+    if ranking.prunes or ranking.per_id == BEST:
+        after, upto = pane_of(hit.at, ranking.size, ranking.slide, ranking.offset, ranking.first)
+        if ranking.per_id == BEST:
+            if supersede(ranking, pool, place, hit, after, upto):
+                return
+        else:
+            if ranking.newest > after:
+                for j in range(start, start + place):
+                    beaten += pool[j].at > after
+            if beaten >= ranking.k:
+                return
+            hole, count = beat(pool, start, place, count, upto, ranking.k)
+            if hole < start + ranking.count:
+                insert_before(ranking, pool, hit, place, hole, count, beaten)
+                return
+    if ranking.start > ranking.base and 2 * place < count:
+        # There is room in front, and fewer entries to move.
+        ranking.start -= 1
+        for j in range(start, start + place):
+            pool[j - 1] = pool[j]
+        insert_before(ranking, pool, hit, place, ranking.start + place, count, beaten)
+    else:
+        insert_before(ranking, pool, hit, place, start + count, count, beaten)
+
+
+@kernel
+def insert_before(ranking: Any, pool: Any, hit: Any, place: int, hole: int, count: int, beaten: int) -> None:
+    """Put a hit among `count` entries at `place`; those from there on move up to a hole."""
     j = hole
-    while j > start + place:
+    while j > ranking.start + place:
         pool[j] = pool[j - 1]
         j -= 1
     pool[j] = hit
@@ -287,7 +352,6 @@ def drop_floor(ranking: Any) -> None:
 
 @kernel
 def widen(ranking: Any, entry: Any) -> None:
-    ranking.oldest = min(ranking.oldest, entry.at)
     ranking.newest = max(ranking.newest, entry.at)
     ranking.first_death = min(ranking.first_death, entry.until)
 
@@ -466,7 +530,7 @@ def advance_ranking(
             break
         ranking.pending_point = p  # coming back for room must end at this point, whatever is in by then
         while h < hits.shape[0] and hits[h].at <= p:
-            if ranking.count == ranking.room:
+            if not has_room(ranking, pool, past, call):
                 return POOL_FULL
             take_in(ranking, pool, hits[h], past)
             h += 1
@@ -481,9 +545,9 @@ def advance_ranking(
         show(ranking, r, pool, changes, slots, seen, call, p)
         ranking.pending_point = NEVER
         ranking.done = p
-        raise_floor(ranking, pool)
+        raise_floor(ranking, pool, p)
     while h < hits.shape[0]:
-        if ranking.count == ranking.room:
+        if not has_room(ranking, pool, past, call):
             return POOL_FULL
         ranking.pending_point = min(ranking.pending_point, point_of_hit(ranking, hits[h].at, past))
         take_in(ranking, pool, hits[h], past)
@@ -513,11 +577,7 @@ def show(ranking: Any, r: int, pool: Any, changes: Any, slots: Any, seen: Any, c
     """The ranking at point p, told against the one before."""
     ranking.evaluations += 1
     horizon = horizon_of(p, ranking.size)
-    if ranking.searched:
-        # Rows that are gone without having been shown may stay for a while: most cycles would find one and look at all.
-        gone = min(ranking.expiry_point, ranking.first_death) <= p or ranking.count > ranking.most
-    else:
-        gone = ranking.oldest <= horizon or ranking.first_death <= p
+    gone = min(ranking.expiry_point, ranking.first_death) <= p or ranking.mixed
     every_point = ranking.emit == SNAPSHOT and not ranking.is_time
     if gone or ranking.touched < ranking.k or ranking.per_id == BEST:
         filled = call.filled
@@ -528,7 +588,6 @@ def show(ranking: Any, r: int, pool: Any, changes: Any, slots: Any, seen: Any, c
         if ranking.emit == SNAPSHOT:
             call.filled = filled
             every_point = every_point or changed
-        find_expiry(ranking, pool)
     if every_point:
         show_snapshot(ranking, r, pool, changes, call, p)
     ranking.was_shown = ranking.shown_count > 0
@@ -552,45 +611,34 @@ def tell(changes: Any, call: Any, r: int, p: int, op: int, entry: Any, rank: int
 
 @kernel
 def forget_range(ranking: Any) -> None:
-    ranking.oldest = NEVER
     ranking.newest = EVER
     ranking.first_death = NEVER
 
 
 @kernel
 def show_rows(ranking: Any, r: int, pool: Any, changes: Any, seen: Any, call: Any, p: int, horizon: int) -> bool:
-    """Each row is an object of its own. Packs the pool; true if the ranking changed."""
-    start, k, emit = ranking.start, ranking.k, ranking.emit
+    """Each row is an object of its own; true if the ranking changed. Looks no further than at the rows that are shown
+    or were: what is dead below them is dropped when room is needed."""
+    emit = ranking.emit
     # A row that falls below the floor is forgotten here and may come back: then only `seen` knows that it was told of.
     remembers = emit == ENTRIES and ranking.searched
-    kept = 0
-    changed = False
-    forget_range(ranking)
-    for j in range(start, start + ranking.count):
-        entry = pool[j]
-        alive = entry.at > horizon and entry.until > p
-        if entry.shown > 0 and (kept >= k or not alive):
-            changed = True
-            if emit == ENTRIES:
-                entry.shown = 0 if remembers else -1
-            else:
-                tell(changes, call, r, p, LEAVE, entry, entry.shown)
-                entry.shown = 0
-        if not alive or is_below_floor(ranking, entry) or (kept >= k and ranking.prunes and entry.beaten >= k):
-            continue
-        if start + kept != j:
-            pool[start + kept] = entry
-        widen(ranking, pool[start + kept])
-        kept += 1
-    ranking.count = kept
-    ranking.shown_count = min(k, kept)
+    filled = call.filled
+    dead, top = leave_rows(ranking, r, pool, changes, call, p, horizon, remembers)
+    changed = dead > 0 or top != ranking.shown_count or call.filled > filled
+    ranking.shown_count = top
+    ranking.mixed = 0
+    start = ranking.start
     if emit == RANKED:
-        for i in range(ranking.shown_count):
+        for i in range(top):
             entry = pool[start + i]
             if entry.shown > 0 and entry.shown != i + 1:
                 tell(changes, call, r, p, MOVE, entry, i + 1)
-    for i in range(ranking.shown_count):
+    soonest = NEVER
+    death = NEVER
+    for i in range(top):
         entry = pool[start + i]
+        soonest = min(soonest, entry.at)
+        death = min(death, entry.until)
         if entry.shown <= 0:
             changed = True
             if remembers:
@@ -600,7 +648,50 @@ def show_rows(ranking: Any, r: int, pool: Any, changes: Any, seen: Any, call: An
             elif entry.shown == 0 or emit != ENTRIES:
                 tell(changes, call, r, p, ENTER, entry, i + 1)
         entry.shown = i + 1
+    set_expiry(ranking, soonest, death)
     return changed
+
+
+@kernel
+def leave_rows(
+    ranking: Any, r: int, pool: Any, changes: Any, call: Any, p: int, horizon: int, remembers: bool
+) -> tuple[int, int]:
+    """Tell of rows that leave, and drop what is dead among the rows that are shown or were. Returns how many that are,
+    and how many rows are to be shown: they stand at the front of the pool."""
+    start, end, k = ranking.start, ranking.start + ranking.count, ranking.k
+    left = ranking.shown_count  # rows that were shown and were not met yet
+    alive = 0
+    dead = 0
+    j = start
+    while j < end and (alive < k or left > 0):
+        entry = pool[j]
+        lives = entry.at > horizon and entry.until > p
+        if entry.shown > 0:
+            left -= 1
+            if alive >= k or not lives:
+                if ranking.emit == ENTRIES:
+                    entry.shown = 0 if remembers else -1
+                else:
+                    tell(changes, call, r, p, LEAVE, entry, entry.shown)
+                    entry.shown = 0
+        if not lives or is_below_floor(ranking, entry) or (alive >= k and ranking.prunes and entry.beaten >= k):
+            entry.until = EVER
+            dead += 1
+        else:
+            alive += 1
+        j += 1
+    if dead > 0:
+        # Those that live move up to the others.
+        place = j
+        while j > start:
+            j -= 1
+            if pool[j].until > EVER:
+                place -= 1
+                if place != j:
+                    pool[place] = pool[j]
+        ranking.start += dead
+        ranking.count -= dead
+    return dead, min(alive, k)
 
 
 @kernel
@@ -680,29 +771,27 @@ def rank_objects(ranking: Any, pool: Any, slots: Any, clock: int, p: int, horizo
 def pack_objects(ranking: Any, pool: Any, p: int, horizon: int) -> None:
     kept = ranking.start
     forget_range(ranking)
+    ranking.mixed = 0
+    soonest = NEVER
+    death = NEVER
     for j in range(ranking.start, ranking.start + ranking.count):
         if pool[j].at > horizon and pool[j].until > p and not is_below_floor(ranking, pool[j]):
             pool[j].shown = pool[j].beaten
             if kept != j:
                 pool[kept] = pool[j]
             widen(ranking, pool[kept])
+            if pool[kept].shown > 0:
+                soonest = min(soonest, pool[kept].at)
+                death = min(death, pool[kept].until)
             kept += 1
     ranking.count = kept - ranking.start
+    set_expiry(ranking, soonest, death)
 
 
 @kernel
-def find_expiry(ranking: Any, pool: Any) -> None:
-    """The next point at which an entry that is shown will be gone."""
-    soonest = NEVER
-    death = NEVER
-    left = ranking.shown_count
-    j = ranking.start
-    while left > 0:
-        if pool[j].shown > 0:
-            soonest = min(soonest, pool[j].at)
-            death = min(death, pool[j].until)
-            left -= 1
-        j += 1
+def set_expiry(ranking: Any, soonest: int, death: int) -> None:
+    """The next point at which an entry that is shown will be gone: of these the oldest is at `soonest`, and the first
+    to die does so at `death`."""
     ranking.expiry_point = NEVER
     if soonest < NEVER:
         leaves = leaves_at(soonest, ranking.size)
@@ -742,17 +831,15 @@ def falls_short(ranking: Any, pool: Any, p: int) -> bool:
     """Whether rows below the floor, which are not here, may belong to the ranking at point p."""
     if ranking.floor_merit == -np.inf:
         return False
-    if (
-        min(ranking.expiry_point, ranking.first_death) > p
-        and ranking.shown_count >= ranking.k
-        and ranking.oldest > EVER
-    ):
+    if min(ranking.expiry_point, ranking.first_death) > p and ranking.shown_count >= ranking.k and not ranking.mixed:
         return False  # what was shown is all there
     horizon = horizon_of(p, ranking.size)
     alive = 0
     for j in range(ranking.start, ranking.start + ranking.count):
         alive += pool[j].at > horizon and pool[j].until > p and not is_below_floor(ranking, pool[j])
-    return alive < ranking.k
+        if alive == ranking.k:
+            return False
+    return True
 
 
 @kernel
@@ -814,8 +901,10 @@ def ahead_of(size: int, is_time: bool) -> int:
 
 
 @kernel
-def raise_floor(ranking: Any, pool: Any) -> None:
+def raise_floor(ranking: Any, pool: Any, p: int) -> None:
     """Forget the lowest entries once there are many more than a search asks for."""
+    if ranking.count > ranking.most:
+        drop_dead(ranking, pool, p)
     if ranking.count > ranking.most:
         ranking.count = ranking.keep
         set_floor(ranking, pool[ranking.start + ranking.keep - 1])
@@ -834,7 +923,7 @@ def raise_floor_between(ranking: Any, pool: Any) -> None:
             pool[kept] = pool[j]
             kept += 1
     ranking.count = kept - ranking.start
-    ranking.oldest = EVER  # nothing is known of the rows that are held: count them at the next point
+    ranking.mixed = 1
     ranking.touched = 0
 
 
@@ -876,8 +965,8 @@ def refill(
         ranking = rankings[r]
         call[0].answered = a
         call[0].ranking = r
-        call[0].needed = ranking.count + first[r + 1] - first[r]
-        if ranking.room < call[0].needed:
+        needed = ranking.count + first[r + 1] - first[r]
+        if ranking.room < needed and not grow(ranking, pool, max(2 * ranking.room, needed), call[0]):
             return False
         hits = inbox[first[r] : first[r + 1]]
         found = hits.shape[0]
@@ -994,6 +1083,7 @@ def merge_pool(ranking: Any, pool: Any, hits: Any, order: Any, found: int, scrat
 def take_over(ranking: Any, pool: Any, entries: Any, count: int, times: Any) -> None:
     """Make entries the pool, with new counts of what beats them."""
     forget_range(ranking)
+    ranking.start = ranking.base
     kept = 0
     for j in range(count):
         entry = entries[j]
