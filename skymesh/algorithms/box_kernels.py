@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .frames import B1, F8, I8, F8x2, I8x2
 from .kernel import kernel
 from .score_kernels import EUCLIDEAN, LARGEST, LINEAR, PRODUCT, PROGRAM, QUADRATIC, bound_box
 
@@ -31,34 +32,34 @@ class Boxes(NamedTuple):
     the boxes of a level begin in a table, for each axis), sector the level that stands for all below it.
     """
 
-    row_of: Any
-    axis_of: Any
-    origin: Any
-    scale: Any
-    last: Any
-    shift: Any
-    count: Any
-    stride: Any
-    base: Any
-    split: Any
-    low: Any
-    high: Any
-    least: Any
-    most: Any
-    table_base: Any
-    starts: Any
+    row_of: I8
+    axis_of: I8
+    origin: F8
+    scale: F8
+    last: F8
+    shift: I8x2
+    count: I8x2
+    stride: I8x2
+    base: I8
+    split: I8
+    low: F8x2
+    high: F8x2
+    least: F8
+    most: F8
+    table_base: I8
+    starts: I8x2
     sector: int
 
 
 class Bounding(NamedTuple):
     """Scratch: table f8[t] for one query, box_low, box_high f8[D], low, high f8[depth], nan b1[depth]."""
 
-    table: Any
-    box_low: Any
-    box_high: Any
-    low: Any
-    high: Any
-    nan: Any
+    table: F8
+    box_low: F8
+    box_high: F8
+    low: F8
+    high: F8
+    nan: B1
 
 
 @kernel

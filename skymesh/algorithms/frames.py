@@ -1,7 +1,7 @@
 """Tuples of arrays, handed to kernels by address.
 
 Numba looks at every array of every tuple in each call: 5 to 7 us for the forty arrays of a grid, and a push makes
-several such calls. What changes rarely is therefore packed into a `Frame`, one array of addresses and lengths, and
+several such calls. What changes rarely is therefore packed into a *frame*, one array of addresses and lengths, and
 opened again inside the kernel, which takes no time that can be measured: a call costs 0.2 us.
 
 A tuple says what its fields are by annotations: `Ints`, `Floats` and so on for arrays, `records(DTYPE)` for arrays of
@@ -18,7 +18,7 @@ records, another such tuple, or `int`.
     def count(frame: Any) -> int:
         return count_pairs(open_pairs(frame))
 
-Arrays have to be contiguous. A frame keeps its arrays alive; `of` packs anew when it is given another tuple.
+Arrays have to be contiguous, and whoever packs a frame keeps them alive.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ I1, I4, I8 = Annotated[Any, "i1", 1], Annotated[Any, "i4", 1], Annotated[Any, "i
 U1, U4, U8 = Annotated[Any, "u1", 1], Annotated[Any, "u4", 1], Annotated[Any, "u8", 1]
 F4, F8, B1 = Annotated[Any, "f4", 1], Annotated[Any, "f8", 1], Annotated[Any, "b1", 1]
 I4x2, I8x2, U8x2 = Annotated[Any, "i4", 2], Annotated[Any, "i8", 2], Annotated[Any, "u8", 2]
+F4x3 = Annotated[Any, "f4", 3]
 F8x2, B1x2 = Annotated[Any, "f8", 2], Annotated[Any, "b1", 2]
 
 
@@ -46,20 +47,9 @@ def records(kind: np.dtype[Any]) -> Any:
     return Annotated[Any, kind, 1]
 
 
-class Frame:
-    """A tuple of arrays as a kernel takes it."""
-
-    __slots__ = ("_arrays", "_packed")
-
-    def __init__(self) -> None:
-        self._arrays: Any = None
-        self._packed: NDArray[np.int64] = np.empty(0, np.int64)
-
-    def of(self, arrays: Any) -> NDArray[np.int64]:
-        if arrays is not self._arrays:
-            self._packed = np.array(_flat(arrays), np.int64)
-            self._arrays = arrays
-        return self._packed
+def pack(arrays: Any) -> NDArray[np.int64]:
+    """A tuple of arrays as a kernel takes it. Whoever packs it keeps the arrays alive."""
+    return np.array(_flat(arrays), np.int64)
 
 
 def _flat(arrays: Any) -> list[int]:

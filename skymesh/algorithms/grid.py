@@ -19,6 +19,7 @@ Source  Mouratidis, Bakiras, Papadias: Continuous Monitoring of Top-k Queries ov
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_not
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from .base import Algorithm, RowSide
 from .box_kernels import Bounding, Boxes, place_rows
 from .boxes import Axis, axes_of, build, intervals_for, scratch_with, widen
 from .columns import EVER, Floats, Hits, Ints, Rows, Spans, State, never
+from .frames import pack
 from .grid_kernels import (
     DONE,
     HEAP_FULL,
@@ -39,7 +41,10 @@ from .grid_kernels import (
     OUT_FULL,
     SHELF_FULL,
     UNCHECKED,
+    Answer,
     Cells,
+    GridArrays,
+    Opened,
     Pairs,
     Reaching,
     check_cells,
@@ -55,7 +60,7 @@ from .grid_kernels import (
 )
 from .ring import RowRing
 from .score_kernels import BLOCK
-from .search_kernels import Answer, Asks, Opened, move_floors, search, withdraw
+from .search_kernels import Asks, move_floors, search, withdraw
 from .simd import LANES
 
 _LATEST = int(PerId.LATEST)
@@ -118,6 +123,8 @@ class Grid(RowSide):
         self._scratch: Bounding
         self._cells: Cells
         self._stale = True  # the grid has to be made anew before it is used
+        self._parts: tuple[object, ...] = (None,) * 12  # what is packed, kept alive here
+        self._packed = np.empty(0, np.int64)
         self._rows_per_part: int | None = None  # None: floors moved since it was looked up
         self.cells_searched = 0
 
@@ -199,19 +206,7 @@ class Grid(RowSide):
         if unchecked:
             self._check(cell, touched, tested)
         while tested:
-            status = test_rows(
-                self._reaching(),
-                self._cells,
-                ring.arrays,
-                cell,
-                touched,
-                tested,
-                first_number,
-                ring.first,
-                self._pairs,
-                self._answer,
-                cursor,
-            )
+            status = test_rows(self._arrays(), cell, touched, tested, first_number, ring.first, cursor)
             if status == DONE:
                 break
             self._make_room(status, int(cursor[1]))
@@ -230,8 +225,7 @@ class Grid(RowSide):
     def _check(self, cell: np.ndarray, touched: np.ndarray, count: int) -> None:
         """Find out which queries reach the cells that were empty."""
         while True:
-            rows = cell, touched, count
-            status = check_cells(self._reaching(), self._boxes, self._cells, self._scratch, *rows)
+            status = check_cells(self._arrays(), cell, touched, count)
             if status == DONE:
                 return
             self._make_room(status, 0)
@@ -269,16 +263,7 @@ class Grid(RowSide):
         """The columns of hits that tell of the ends of rows."""
         cursor = np.zeros(2, np.int64)
         while True:
-            status = tell_ends(
-                self._reaching(),
-                self._boxes,
-                self._cells,
-                self._ring.arrays,
-                numbers,
-                _LATEST,
-                self._answer,
-                cursor,
-            )
+            status = tell_ends(self._arrays(), numbers, _LATEST, cursor)
             if status == DONE:
                 return [column[: int(cursor[1])].copy() for column in self._answer]
             self._make_room(status, int(cursor[1]))
@@ -308,19 +293,7 @@ class Grid(RowSide):
             self._opened = _opened(len(self._opened.bound), 2 * largest)
         cursor = np.zeros(3, np.int64)
         while True:
-            status = search(
-                self._reaching(),
-                self._boxes,
-                self._cells,
-                self._ring.arrays,
-                self._scratch,
-                asks,
-                self._ring.first,
-                self._ring.end,
-                self._opened,
-                self._answer,
-                cursor,
-            )
+            status = search(self._arrays(), asks, self._ring.first, self._ring.end, cursor)
             if status == DONE:
                 break
             self._make_room(status, int(cursor[1]))
@@ -406,22 +379,35 @@ class Grid(RowSide):
         self._scratch = scratch_with(self._scratch, len(self.questions.programs()[2]))
         cursor = np.zeros(1, np.int64)
         while True:
-            status = move_floors(
-                self._reaching(),
-                self._boxes,
-                self._cells,
-                self._scratch,
-                slots,
-                floors,
-                self._opened,
-                cursor,
-            )
+            status = move_floors(self._arrays(), slots, floors, cursor)
             if status == DONE:
                 return
             self._make_room(status, 0)
 
-    def _reaching(self) -> Reaching:
-        return Reaching(*self.questions.programs(), self.questions.wanted, self._floor, self._registered, self._probe)
+    def _arrays(self) -> Ints:
+        """Everything for a kernel; packed anew only after an array was replaced."""
+        questions = self.questions
+        scores = questions.programs()
+        parts = (
+            self._ring.arrays,
+            self._boxes,
+            self._cells,
+            self._scratch,
+            self._pairs,
+            self._opened,
+            self._answer,
+            scores,
+            questions.wanted,
+            self._floor,
+            self._registered,
+            self._probe,
+        )
+        if any(map(is_not, parts, self._parts)):
+            reaching = Reaching(*scores, questions.wanted, self._floor, self._registered, self._probe)
+            ring, boxes, cells, scratch, *rest = parts[:7]
+            self._packed = pack(GridArrays(ring, boxes, cells, reaching, scratch, *rest))
+            self._parts = parts
+        return self._packed
 
     def _make_room(self, status: int, filled: int) -> None:
         """What a kernel came back for."""

@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .box_kernels import bound_merit, fill_box, index_of, key_above, key_of_cell, may_pass, place_rows
+from .box_kernels import Bounding, Boxes, bound_merit, fill_box, index_of, key_above, key_of_cell, may_pass, place_rows
 from .columns import NEVER
+from .frames import F4, F8, I4, I8, U4, U8, B1x2, F4x3, F8x2, I8x2, U8x2, opener, records
 from .hash_kernels import find_pair, put_pair, remove_pair
 from .kernel import inlined, kernel, trailing_zeros
 from .probe_kernels import fill_features
-from .score_kernels import BLOCK, EUCLIDEAN, LARGEST, LINEAR, PRODUCT, PROGRAM, QUADRATIC, larger, score_block
+from .questions import WANTED
+from .score_kernels import BLOCK, EUCLIDEAN, LARGEST, LINEAR, PRODUCT, PROGRAM, QUADRATIC, Programs, larger, score_block
 from .simd import LANES, reaches
 
 UNCHECKED, UNREACHED = -1, -2
@@ -47,17 +49,17 @@ class Ring(NamedTuple):
     numbers of the rows of its id after and before it (-1: none), and the position at which it was deleted, or NEVER.
     """
 
-    position: Any
-    seq: Any
-    time: Any
-    id: Any
-    back: Any
-    numbers: Any
-    columns: Any
-    known: Any
-    newer: Any
-    older: Any
-    dead: Any
+    position: I8
+    seq: I8
+    time: I8
+    id: I8
+    back: U4
+    numbers: F8x2
+    columns: I8x2
+    known: B1x2
+    newer: I8
+    older: I8
+    dead: I8
     shift: int
     mask: int
 
@@ -68,15 +70,15 @@ class Cells(NamedTuple):
     everywhere), shelf_values f8[D * p], shelf_numbers i8[p], fill i8[3]: how many cells are hot, how much of the shelf
     is used, how much a cell lacked there."""
 
-    home: Any
-    active: Any
-    hot: Any
-    bits: Any
-    sectors: Any
-    every: Any
-    shelf_values: Any
-    shelf_numbers: Any
-    fill: Any
+    home: records(HOME)
+    active: I4
+    hot: records(HOT)
+    bits: U8x2
+    sectors: U8x2
+    every: U8
+    shelf_values: F8
+    shelf_numbers: I8
+    fill: I8
 
 
 class Pairs(NamedTuple):
@@ -84,15 +86,15 @@ class Pairs(NamedTuple):
     begin i8[queries + 2]; rows side by side scores f8[BLOCK], numbers f8[D, BLOCK], columns i8[C, BLOCK],
     known b1[C, BLOCK]; the features of one row x f4[p], and how many of its numbers are attributes."""
 
-    slot: Any
-    number: Any
-    by_slot: Any
-    begin: Any
-    scores: Any
-    numbers: Any
-    columns: Any
-    known: Any
-    x: Any
+    slot: I4
+    number: I8
+    by_slot: I8
+    begin: I8
+    scores: F8
+    numbers: F8x2
+    columns: I8x2
+    known: B1x2
+    x: F4
     attributes: int
 
 
@@ -101,13 +103,48 @@ class Reaching(NamedTuple):
     not sent), registered f8[q] (checked cells whose bound is not below it have the query's bit), probe
     f4[q / 64, p + 1, 64] (see probe_kernels)."""
 
-    programs: Any
-    filter_of: Any
-    stack: Any
-    wanted: Any
-    floor: Any
-    registered: Any
-    probe: Any
+    programs: Programs
+    filter_of: I8
+    stack: F8x2
+    wanted: records(WANTED)
+    floor: F8
+    registered: F8
+    probe: F4x3
+
+
+class Opened(NamedTuple):
+    """Boxes that wait to be opened, a heap with the best bound first: bound f8[h], box i8[h] (level << 56 | key).
+    best_merit f8[w], best_number i8[w]: the best rows so far, a heap with the worst first."""
+
+    bound: F8
+    box: I8
+    best_merit: F8
+    best_number: I8
+
+
+class Answer(NamedTuple):
+    """Rows that were found: ranking i4[n], number i8[n], merit f8[n], until i8[n]."""
+
+    ranking: I4
+    number: I8
+    merit: F8
+    until: I8
+
+
+class GridArrays(NamedTuple):
+    """All that kernels of a grid work on, as a frame hands it over."""
+
+    ring: Ring
+    boxes: Boxes
+    cells: Cells
+    reaching: Reaching
+    scratch: Bounding
+    pairs: Pairs
+    opened: Opened
+    out: Answer
+
+
+open_grid = opener(GridArrays)
 
 
 # -- rows ------------------------------------------------------------------------------------------------------
@@ -522,7 +559,9 @@ def tidy_shelf(cells: Any, height: int, first: int, values: Any, numbers: Any) -
 
 
 @kernel
-def score_terms(shape: int, rows: Any, weights: Any, constants: Any, first: int, last: int, numbers: Any, i: int) -> Any:
+def score_terms(
+    shape: int, rows: Any, weights: Any, constants: Any, first: int, last: int, numbers: Any, i: int
+) -> Any:
     """The score of row i of numbers f8[D, n], for known shapes: the same steps as the block kernel. Terms first..last.
 
     Takes the arrays of Programs one by one: handing the whole tuple down costs more than the score does.
@@ -591,8 +630,10 @@ def merit_of(reaching: Any, q: int, ring: Any, slot: int) -> float:
 
 
 @kernel
-def check_cells(reaching: Any, boxes: Any, cells: Any, scratch: Any, cell: Any, touched: Any, count: int) -> int:
-    """Check the cells of touched rows that were empty until now. Comes back for room; call again to go on."""
+def check_cells(frame: Any, cell: Any, touched: Any, count: int) -> int:
+    """Check the cells of touched rows that were empty until now; frame: GridArrays. Comes back for room; call again to
+    go on."""
+    _, boxes, cells, reaching, scratch, _, _, _ = open_grid(frame)
     for t in range(count):
         c = cell[touched[t]]
         if cells.home[c].state == UNCHECKED and not check_cell(reaching, boxes, cells, scratch, c):
@@ -601,20 +642,8 @@ def check_cells(reaching: Any, boxes: Any, cells: Any, scratch: Any, cell: Any, 
 
 
 @kernel
-def test_rows(
-    reaching: Any,
-    cells: Any,
-    ring: Any,
-    cell: Any,
-    touched: Any,
-    count: int,
-    first_number: int,
-    first: int,
-    pairs: Any,
-    out: Any,
-    cursor: Any,
-) -> int:
-    """Rows that reach a query's floor, into out, which has ranking i4, number i8, merit f8 and until i8.
+def test_rows(frame: Any, cell: Any, touched: Any, count: int, first_number: int, first: int, cursor: Any) -> int:
+    """Rows that reach a query's floor, into the answer; frame: GridArrays.
 
     touched i4: places of the rows to test in cell i4[n], `count` of them, in cells that were checked; row i has number
     first_number + i. cursor i8[2]: the row at hand and how many hits there are. Comes back for room; call again to go
@@ -622,6 +651,7 @@ def test_rows(
 
     Most tests fail, and the probe tells so at once; what it lets pass is scored as written, query by query.
     """
+    ring, _, cells, reaching, _, pairs, _, out = open_grid(frame)
     room = pairs.slot.shape[0]
     while cursor[0] < count:
         if cursor[1] + room > out.number.shape[0]:
@@ -768,13 +798,13 @@ def cell_of(boxes: Any, numbers: Any, slot: int) -> int:
 
 
 @kernel
-def tell_ends(
-    reaching: Any, boxes: Any, cells: Any, ring: Any, numbers: Any, latest: int, out: Any, cursor: Any
-) -> int:
-    """Rows that have an end for queries whose floor they reach, into out; numbers i8[m]. Comes back for room.
+def tell_ends(frame: Any, numbers: Any, latest: int, cursor: Any) -> int:
+    """Rows that have an end for queries whose floor they reach, into the answer; numbers i8[m], frame: GridArrays.
+    Comes back for room.
 
     cursor i8[2]: which of the numbers is at hand, and how many are in out.
     """
+    ring, boxes, cells, reaching, _, _, _, out = open_grid(frame)
     words = cells.every.shape[0]
     filter_of = reaching.filter_of
     for j in range(cursor[0], numbers.shape[0]):

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..queries.expressions import Op
 from ..queries.shapes import Shape
+from .frames import F8, I1, I4, I8, I4x2
 from .kernel import kernel
 
 BLOCK = 512
@@ -49,17 +50,17 @@ class Programs(NamedTuple):
     term_first i8[p], term_last i8[p], term_row i4[t], term_weight f8[t], term_constant f8[t]
     """
 
-    shape: Any
-    first: Any
-    last: Any
-    code: Any
-    numbers: Any
-    integers: Any
-    term_first: Any
-    term_last: Any
-    term_row: Any
-    term_weight: Any
-    term_constant: Any
+    shape: I1
+    first: I8
+    last: I8
+    code: I4x2
+    numbers: F8
+    integers: I8
+    term_first: I8
+    term_last: I8
+    term_row: I4
+    term_weight: F8
+    term_constant: F8
 
 
 @kernel

@@ -27,6 +27,7 @@ from .grid_kernels import (
     first_beyond,
     has_bit,
     heat,
+    open_grid,
     passes,
     set_bit,
     shelve,
@@ -41,16 +42,6 @@ _LEVEL_SHIFT = 56
 _KEY_MASK = (1 << 56) - 1
 
 
-class Opened(NamedTuple):
-    """Boxes that wait to be opened, a heap with the best bound first: bound f8[h], box i8[h] (level << 56 | key).
-    best_merit f8[w], best_number i8[w]: the best rows so far, a heap with the worst first."""
-
-    bound: Any
-    box: Any
-    best_merit: Any
-    best_number: Any
-
-
 class Asks(NamedTuple):
     """The columns of Spans, with slot i8[s], the query of each ranking."""
 
@@ -61,15 +52,6 @@ class Asks(NamedTuple):
     upto: Any
     shared_after: Any
     shared_upto: Any
-
-
-class Answer(NamedTuple):
-    """Rows that were found: ranking i4[n], number i8[n], merit f8[n], until i8[n]."""
-
-    ranking: Any
-    number: Any
-    merit: Any
-    until: Any
 
 
 # -- heaps -----------------------------------------------------------------------------------------------------
@@ -156,21 +138,10 @@ def replace_worst(opened: Any, held: int, merit: float, number: int) -> None:
 
 
 @kernel
-def search(
-    reaching: Any,
-    boxes: Any,
-    cells: Any,
-    ring: Any,
-    scratch: Any,
-    asks: Any,
-    first: int,
-    end: int,
-    opened: Any,
-    out: Any,
-    cursor: Any,
-) -> int:
-    """Answer asks from rows first..end. cursor i8[3]: the ask at hand, how many rows were found, how many cells were
+def search(frame: Any, asks: Any, first: int, end: int, cursor: Any) -> int:
+    """Answer asks from rows first..end; frame: GridArrays. cursor i8[3]: the ask at hand, how many rows were found, how many cells were
     looked at. Comes back for room; call again to go on."""
+    ring, boxes, cells, reaching, scratch, _, opened, out = open_grid(frame)
     for a in range(cursor[0], asks.slot.shape[0]):
         cursor[0] = a
         fill = cursor[1]
@@ -489,21 +460,14 @@ def withdraw(cells: Any, q: int) -> None:
 
 
 @kernel
-def move_floors(
-    reaching: Any,
-    boxes: Any,
-    cells: Any,
-    scratch: Any,
-    slots: Any,
-    floors: Any,
-    opened: Any,
-    cursor: Any,
-) -> int:
-    """Set the floors of queries: slots i8[n], floors f8[n]. cursor i8[1]: the one at hand. Comes back for room.
+def move_floors(frame: Any, slots: Any, floors: Any, cursor: Any) -> int:
+    """Set the floors of queries: slots i8[n], floors f8[n]; frame: GridArrays. cursor i8[1]: the one at hand. Comes
+    back for room.
 
     A floor that falls gives bits to more cells, one that rises takes them back. That costs what a few hundred tests do,
     and floors rise once in many cycles: leaving the bits made testing arrivals 13 times dearer.
     """
+    _, boxes, cells, reaching, scratch, _, opened, _ = open_grid(frame)
     for i in range(cursor[0], slots.shape[0]):
         cursor[0] = i
         q = slots[i]
