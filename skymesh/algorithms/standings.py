@@ -10,6 +10,7 @@ the stream, which the row sides know. Such rankings wait in `wake` for it.
 
 from __future__ import annotations
 
+from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from .asked import ALL_ROWS, Asked, Emit, PerId
 from .carried_store import CarriedStore
 from .columns import EVER, NEVER, Changes, Floats, Hits, Ints, Objects, Spans, State
+from .frames import pack
 from .keeping import Keeping
 from .pair_table import PairTable
 from .point_kernels import pane_of, point_from
@@ -32,6 +34,7 @@ from .standings_kernels import (
     SLOT,
     SLOTS_FULL,
     UNTOUCHED,
+    StandingArrays,
     advance,
     ahead_of,
     changed_floors,
@@ -51,7 +54,7 @@ class Standings:
     def __init__(self, *, prunes: bool, keeping: Keeping | None = None) -> None:
         self._prunes = prunes
         self._keeping = keeping  # None: row sides send everything that may ever show, and cannot be asked
-        self._rankings = np.zeros(0, RANKING)
+        self._have(np.zeros(0, RANKING))
         self._pool = np.empty(0, ENTRY)
         self._changes = np.empty(64, CHANGE)
         self._slots = np.zeros(64, SLOT)
@@ -61,10 +64,12 @@ class Standings:
         self._past = EVER
         self._carried = CarriedStore()
         self._waiting: dict[int, int] = {}  # ranking: position of a change that has no point of its own
-        self._asks = np.empty(0, ASK)
         self._arrived = _NONE  # positions of the rows that came since the last point
         self._dormant = False  # whether a ranking waits for its first row
-        self._run_to: tuple[int, Ints, bool] = (EVER, np.empty(0, np.int64), False)  # upto, limits, flush
+        self._run_to = EVER, False  # upto, flush
+        self._hits = np.empty(64, ENTRY)
+        self._packed_arrays: tuple[object, ...] = (None,) * len(StandingArrays._fields)
+        self._packed = _NONE
 
     # -- rankings ----------------------------------------------------------------------------------------------
 
@@ -73,7 +78,7 @@ class Standings:
         if ranking >= len(self._rankings):
             grown = np.zeros(max(ranking + 1, 2 * len(self._rankings), 8), RANKING)
             grown[: len(self._rankings)] = self._rankings
-            self._rankings = grown
+            self._have(grown)
         span = asked.span
         over = max(upto, span.after)
         keeping = self._keeping if asked.k < ALL_ROWS else None
@@ -97,6 +102,7 @@ class Standings:
             "count": 0,
             "touched": UNTOUCHED,
             "mixed": 0,
+            "soonest": NEVER,
             "newest": EVER,
             "first_death": NEVER,
             "shown_count": 0,
@@ -125,6 +131,13 @@ class Standings:
         }.items():
             self._rankings[name][ranking] = value
         self._dormant |= keeping is not None
+
+    def _have(self, rankings: np.ndarray) -> None:
+        """Take over records of rankings, with room for what kernels note of each."""
+        count = len(rankings)
+        self._rankings = rankings
+        self._first, self._taken = np.empty(count + 2, np.int64), np.empty(count, np.int64)
+        self._limits, self._asks = np.empty(count, np.int64), np.empty(count, ASK)
 
     def remove(self, ranking: int) -> None:
         record = self._rankings[ranking]
@@ -175,37 +188,35 @@ class Standings:
 
         Rankings that fall short stand still and ask: `answer` until nobody asks any more.
         """
-        limits = self._flush_limits(upto) if flush else np.full(len(self._rankings), upto, np.int64)
-        self._run_to = upto, limits, flush
+        self._limits[:] = self._flush_limits(upto) if flush else upto
+        self._run_to = upto, flush
+        self._sort_inbox()
         return self._go_on()
 
     def answer(self, hits: list[Hits]) -> Spans:
         """What row sides found for those that asked; their answers may repeat rows that are here."""
         self._inbox += [piece for piece in hits if len(piece)]
-        first, inbox = self._sorted_inbox()
-        taken, call = np.zeros(len(self._rankings), np.int64), self._call
-        largest = int(self._rankings["count"].max() + np.diff(first[: len(self._rankings) + 1]).max())
+        self._sort_inbox()
+        largest = int(self._rankings["count"].max() + np.diff(self._first[:-1]).max())
         scratch, order, times = np.empty(largest, ENTRY), np.empty(largest, np.int64), np.empty(largest, np.int64)
-        while not refill(self._rankings, self._pool, first, taken, inbox, self._asks, scratch, order, times, call):
-            self._repack(int(call["needed"][0]))
-        return self._go_on(first, taken, inbox)
+        while not refill(self._arrays(), scratch, order, times):
+            self._repack(int(self._call["needed"][0]))
+        return self._go_on()
 
-    def _go_on(self, first: Ints | None = None, taken: Ints | None = None, inbox: np.ndarray | None = None) -> Spans:
-        upto, limits, flush = self._run_to
-        if first is None or taken is None or inbox is None:
-            first, inbox = self._sorted_inbox()
-            taken = np.zeros(len(self._rankings), np.int64)
-        self._run(limits, first, taken, inbox)
+    def _go_on(self) -> Spans:
+        upto, flush = self._run_to
+        self._run()
         if self._call["asked"][0]:
             return self._spans()
         if flush:
             done = self._rankings["done"]
-            np.maximum(done, np.where(limits > upto, limits, EVER), out=done)
+            np.maximum(done, np.where(self._limits > upto, self._limits, EVER), out=done)
         self._past = max(self._past, upto)
         self._arrived = _NONE
-        for ranking in [ranking for ranking in self._waiting if self._rankings["wake"][ranking] <= upto]:
-            del self._waiting[ranking]
-            self._rankings["wake"][ranking] = EVER
+        if self._waiting:
+            for ranking in [ranking for ranking in self._waiting if self._rankings["wake"][ranking] <= upto]:
+                del self._waiting[ranking]
+                self._rankings["wake"][ranking] = EVER
         return NOTHING_ASKED
 
     def _spans(self) -> Spans:
@@ -242,27 +253,11 @@ class Standings:
         covers = (self._rankings["is_time"] == 1) & (self._rankings["slide"] > 0)
         return np.where(covers, offset - ((offset - upto) // slide) * slide, upto)
 
-    def _run(self, limits: Ints, first: Ints, taken: Ints, inbox: np.ndarray) -> None:
+    def _run(self) -> None:
         call = self._call
         call["ranking"], call["seen"], call["asked"] = 0, self._seen.count, 0
-        if len(self._asks) < len(self._rankings):
-            self._asks = np.empty(len(self._rankings), ASK)
         while True:
-            status = advance(
-                self._rankings,
-                self._pool,
-                first,
-                taken,
-                inbox,
-                self._changes,
-                self._slots,
-                self._seen.slots,
-                limits,
-                self._past,
-                self._arrived,
-                self._asks,
-                call,
-            )
+            status = advance(self._arrays(), self._past, self._arrived)
             self._seen.count = int(call["seen"][0])
             if status == DONE:
                 return
@@ -290,19 +285,37 @@ class Standings:
             self._seen.put(ranking[~gone], what[~gone], at[~gone])
             self._call["seen"] = self._seen.count
 
-    def _sorted_inbox(self) -> tuple[Ints, np.ndarray]:
-        """The hits that wait, by ranking and position."""
+    def _sort_inbox(self) -> None:
+        """Put the hits that wait into the inbox, by ranking and position."""
         pieces, self._inbox = self._inbox, []
         for piece in pieces:
             if piece.objects.carried is not None:
                 rows = np.unique(piece.row).astype(np.int64)
                 self._carried.add(piece.objects.seq[rows], piece.objects.carried.take(rows))
         hits = pieces[0] if len(pieces) == 1 else _together(pieces)
-        first = np.empty(len(self._rankings) + 2, np.int64)
-        inbox = np.empty(len(hits), ENTRY)
+        if len(hits) > len(self._hits):
+            self._hits = np.empty(2 * len(hits), ENTRY)
         o = hits.objects
-        sort_hits(hits.ranking, hits.row, hits.merit, hits.until, o.at, o.seq, o.time, o.id, first, inbox)
-        return first, inbox
+        sort_hits(self._arrays(), hits.ranking, hits.row, hits.merit, hits.until, o.at, o.seq, o.time, o.id)
+
+    def _arrays(self) -> Ints:
+        """Everything for a kernel; packed anew only after an array was replaced."""
+        arrays = StandingArrays(
+            self._rankings,
+            self._pool,
+            self._first,
+            self._taken,
+            self._hits,
+            self._limits,
+            self._changes,
+            self._slots,
+            self._seen.slots,
+            self._asks,
+            self._call,
+        )
+        if any(map(is_not, arrays, self._packed_arrays)):
+            self._packed, self._packed_arrays = pack(arrays), arrays
+        return self._packed
 
     def _repack(self, more: int) -> None:
         """All entries end to end in a new pool, each ranking with the room it has, and as much free behind them."""
@@ -336,14 +349,13 @@ class Standings:
         """The ranking at its last point."""
         entries = self._entries(ranking)
         shown = entries[entries["shown"] > 0]
-        shown = shown[np.argsort(shown["shown"], kind="stable")]
         size = len(shown)
         return Changes(
             np.full(size, ranking, np.int32),
             np.zeros(size, np.int64),
             np.zeros(size, np.int8),
             shown["merit"].copy(),
-            shown["shown"].copy(),
+            np.arange(1, size + 1, dtype=np.int32),
             shown["seq"].copy(),
             shown["time"].copy(),
             shown["id"].copy(),
@@ -391,7 +403,8 @@ class Standings:
 
     def restore(self, state: State) -> None:
         self._past, self._call["used"] = state["past"], state["used"]
-        self._rankings, self._pool = state["rankings"].copy(), state["pool"].copy()
+        self._have(state["rankings"].copy())
+        self._pool = state["pool"].copy()
         self._seen = PairTable()
         self._seen.put(*state["seen"])
         self._waiting = dict(state["waiting"])
@@ -412,8 +425,9 @@ class Standings:
             floor = [float(record[name]) for name in ("floor_merit", "floor_at", "floor_seq")]
             below = entries[entries["shown"] <= 0]
             assert all([e["merit"], e["at"], e["seq"]] >= floor for e in below), "entries rank at or above the floor"
-            ranks = np.sort(entries["shown"][entries["shown"] > 0])
-            assert (ranks == np.arange(1, len(ranks) + 1)).all(), "the ranks that are shown have no gap"
+            shown = entries[entries["shown"] > 0]
+            assert len(shown) == record["shown_count"], "as many entries are marked as are shown"
+            assert len(shown) == 0 or record["soonest"] <= shown["at"].min(), "no entry that is shown is older"
             if record["prunes"]:
                 hidden = entries["beaten"][entries["shown"] <= 0]
                 assert (hidden < record["k"]).all(), "what k rows beat is dropped"

@@ -18,13 +18,14 @@ value, which made up half of the time a row takes to enter a band.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .asked import Emit, PerId
 from .columns import EVER, NEVER, Op
-from .hash_kernels import home_of, put_pair
+from .frames import I8, opener, records
+from .hash_kernels import PAIR, home_of, put_pair
 from .kernel import kernel
 from .point_kernels import horizon_of, leaves_at, pane_of, point_from
 
@@ -61,6 +62,7 @@ RANKING = np.dtype(
         ("count", "i8"),
         ("touched", "i8"),  # lowest index that changed since the last point
         ("mixed", "i8"),  # whether entries that are shown may lie below the floor
+        ("soonest", "i8"),  # no entry that is shown, or came since, is older
         ("newest", "i8"),  # bounds of the entries' at and until
         ("first_death", "i8"),
         ("shown_count", "i8"),
@@ -85,8 +87,8 @@ RANKING = np.dtype(
     ]
 )
 
-# A row in a pool. shown is its rank at the last point, 0 if it was not there, -1 if it was there before. beaten counts
-# rows that will always rank above it; where nothing is pruned it is scratch for the rank that is being made.
+# A row in a pool. shown is above 0 if it was shown at the last point (of objects it is the rank), -1 if it was shown
+# before. beaten counts rows that will always rank above it; of objects it is scratch for the rank that is being made.
 ENTRY = np.dtype(
     [
         ("merit", "f8"),
@@ -150,18 +152,40 @@ CALL = np.dtype(
 DONE, POOL_FULL, CHANGES_FULL, SLOTS_FULL, SEEN_FULL, HALTED = 0, 1, 2, 3, 4, 5
 
 
+class StandingArrays(NamedTuple):
+    """All that the kernels work on, as a frame hands it over: first i8[rankings + 2] and taken i8[rankings] tell where
+    the hits of a ranking are in the inbox and how many of them are in its pool, limits i8[rankings] up to where points
+    are shown, asks those that fell short, which stand still until they are answered."""
+
+    rankings: records(RANKING)
+    pool: records(ENTRY)
+    first: I8
+    taken: I8
+    inbox: records(ENTRY)
+    limits: I8
+    changes: records(CHANGE)
+    slots: records(SLOT)
+    seen: records(PAIR)
+    asks: records(ASK)
+    call: records(CALL)
+
+
+open_standings = opener(StandingArrays)
+
+
 # -- hits into the inbox ---------------------------------------------------------------------------------------
 
 
 @kernel
 def sort_hits(
-    ranking: Any, row: Any, merit: Any, until: Any, at: Any, seq: Any, time: Any, id_: Any, first: Any, inbox: Any
+    frame: Any, ranking: Any, row: Any, merit: Any, until: Any, at: Any, seq: Any, time: Any, id_: Any
 ) -> None:
-    """Counting sort by ranking, stable; the hits of a ranking have to come by at already.
-
-    first i8[rankings + 2]: afterwards the hits of ranking r are inbox[first[r]:first[r + 1]], entries ENTRY[h].
-    """
+    """Put hits into the inbox, which has room: a counting sort by ranking, stable; the hits of a ranking have to come
+    by at already. Afterwards the hits of ranking r are inbox[first[r]:first[r + 1]]; frame: StandingArrays."""
+    arrays = open_standings(frame)
+    first, inbox = arrays.first, arrays.inbox
     first[:] = 0
+    arrays.taken[:] = 0
     for h in range(ranking.shape[0]):
         first[ranking[h] + 2] += 1
     for r in range(2, first.shape[0]):
@@ -260,19 +284,15 @@ def ranks_below(entry: Any, other: Any) -> bool:
 
 @kernel
 def first_below(pool: Any, start: int, count: int, hit: Any) -> int:
-    """How many entries rank at or above a hit. From the end in growing steps: most rows rank low."""
-    high = count
-    step = 1
-    while high >= step and ranks_below(pool[start + high - step], hit):
-        high -= step
-        step += step
-    low = max(0, high - step)
-    while low < high:
-        middle = (low + high) >> 1
-        if ranks_below(pool[start + middle], hit):
-            high = middle
-        else:
-            low = middle + 1
+    """How many entries rank at or above a hit. Halves by merit alone, without a branch that could be guessed wrong."""
+    low = 0
+    left = count
+    while left > 0:
+        half = (left + 1) >> 1
+        low += half if pool[start + low + half - 1].merit > hit.merit else 0
+        left -= half
+    while low < count and not ranks_below(pool[start + low], hit):
+        low += 1
     return low
 
 
@@ -323,6 +343,7 @@ def insert_before(ranking: Any, pool: Any, hit: Any, place: int, hole: int, coun
     pool[j].beaten = beaten
     ranking.count = count + 1
     ranking.touched = min(ranking.touched, place)
+    ranking.soonest = min(ranking.soonest, hit.at)
     widen(ranking, hit)
 
 
@@ -411,28 +432,13 @@ def supersede(ranking: Any, pool: Any, place: int, hit: Any, after: int, upto: i
 
 
 @kernel
-def advance(
-    rankings: Any,
-    pool: Any,
-    first: Any,
-    taken: Any,
-    inbox: Any,
-    changes: Any,
-    slots: Any,
-    seen: Any,
-    limits: Any,
-    past: int,
-    arrived: Any,
-    asks: Any,
-    call: Any,
-) -> int:
+def advance(frame: Any, past: int, arrived: Any) -> int:
     """Take hits in and show every point up to limits[r]. Comes back early for room; call again to go on.
 
-    rankings RANKING[n], pool ENTRY, inbox ENTRY with first i8 as from sort_hits, taken i8[n] (hits of each ranking that
-    are in), changes CHANGE, slots SLOT, seen PAIR, limits i8[n], past: all points up to it are over, arrived i8[m]:
-    positions of the rows that came, ascending, asks ASK[n]: those that fell short, which stand still until they are
-    answered; call CALL[1].
+    frame: StandingArrays; past: all points up to it are over; arrived i8[m]: positions of the rows that came,
+    ascending.
     """
+    rankings, pool, first, taken, inbox, limits, changes, slots, seen, asks, call = open_standings(frame)
     for r in range(call[0].ranking, rankings.shape[0]):
         ranking = rankings[r]
         if not ranking.live:
@@ -577,14 +583,16 @@ def show(ranking: Any, r: int, pool: Any, changes: Any, slots: Any, seen: Any, c
     """The ranking at point p, told against the one before."""
     ranking.evaluations += 1
     horizon = horizon_of(p, ranking.size)
-    gone = min(ranking.expiry_point, ranking.first_death) <= p or ranking.mixed
+    gone = min(ranking.expiry_point, ranking.first_death) <= p or ranking.soonest <= horizon or ranking.mixed
     every_point = ranking.emit == SNAPSHOT and not ranking.is_time
     if gone or ranking.touched < ranking.k or ranking.per_id == BEST:
         filled = call.filled
-        if ranking.per_id == ALL:
-            changed = show_rows(ranking, r, pool, changes, seen, call, p, horizon)
-        else:
+        if ranking.per_id != ALL:
             changed = show_objects(ranking, r, pool, changes, slots, seen, call, p, horizon)
+        elif gone:
+            changed = show_anew(ranking, r, pool, changes, seen, call, p, horizon)
+        else:
+            changed = show_rows_that_came(ranking, r, pool, changes, seen, call, p)
         if ranking.emit == SNAPSHOT:
             call.filled = filled
             every_point = every_point or changed
@@ -616,19 +624,66 @@ def forget_range(ranking: Any) -> None:
 
 
 @kernel
-def show_rows(ranking: Any, r: int, pool: Any, changes: Any, seen: Any, call: Any, p: int, horizon: int) -> bool:
-    """Each row is an object of its own; true if the ranking changed. Looks no further than at the rows that are shown
-    or were: what is dead below them is dropped when room is needed."""
-    emit = ranking.emit
-    # A row that falls below the floor is forgotten here and may come back: then only `seen` knows that it was told of.
-    remembers = emit == ENTRIES and ranking.searched
-    filled = call.filled
-    dead, top = leave_rows(ranking, r, pool, changes, call, p, horizon, remembers)
-    changed = dead > 0 or top != ranking.shown_count or call.filled > filled
+def remembers(ranking: Any) -> bool:
+    """Whether only `seen` knows what was told of: a row that falls below the floor is forgotten, and may come back."""
+    return ranking.emit == ENTRIES and ranking.searched
+
+
+@kernel
+def show_rows_that_came(ranking: Any, r: int, pool: Any, changes: Any, seen: Any, call: Any, p: int) -> bool:
+    """The ranking where each row is an object of its own and none is gone: from the first that came on, those among
+    the first k that are new push out as many behind them. True if it changed."""
+    start = ranking.start
+    top = min(ranking.k, ranking.count)
+    entering = 0
+    for i in range(ranking.touched, top):
+        entering += pool[start + i].shown <= 0
+    if entering == 0:
+        return False
+    stayed = top - entering
+    rank = stayed
+    left = ranking.shown_count - stayed
+    j = max(top, ranking.touched)
+    while left > 0 and j < ranking.count:
+        entry = pool[start + j]
+        if entry.shown > 0:
+            rank += 1
+            left -= 1
+            leave(ranking, r, changes, call, p, entry, rank)
+            if ranking.prunes and entry.beaten >= ranking.k:
+                drop_entry(ranking, pool, j)
+                j -= 1
+        j += 1
+    if ranking.emit == RANKED:
+        rank = ranking.touched
+        for i in range(ranking.touched, top):
+            if pool[start + i].shown > 0:
+                rank += 1
+                if rank != i + 1:
+                    tell(changes, call, r, p, MOVE, pool[start + i], i + 1)
+    soonest = NEVER
+    death = NEVER
+    for i in range(ranking.touched, top):
+        entry = pool[start + i]
+        if entry.shown <= 0:
+            enter(ranking, r, changes, seen, call, p, entry, i + 1)
+            death = min(death, entry.until)
+            soonest = min(soonest, entry.at)
     ranking.shown_count = top
+    move_expiry(ranking, soonest, death)
+    return True
+
+
+@kernel
+def show_anew(ranking: Any, r: int, pool: Any, changes: Any, seen: Any, call: Any, p: int, horizon: int) -> bool:
+    """The same where some of the rows may be gone. Looks no further than at the rows that are shown or were: what is
+    dead below them is dropped when room is needed."""
+    filled = call.filled
+    top = leave_rows(ranking, r, pool, changes, call, p, horizon)
+    changed = top != ranking.shown_count or call.filled > filled
     ranking.mixed = 0
     start = ranking.start
-    if emit == RANKED:
+    if ranking.emit == RANKED:
         for i in range(top):
             entry = pool[start + i]
             if entry.shown > 0 and entry.shown != i + 1:
@@ -641,39 +696,60 @@ def show_rows(ranking: Any, r: int, pool: Any, changes: Any, seen: Any, call: An
         death = min(death, entry.until)
         if entry.shown <= 0:
             changed = True
-            if remembers:
-                if put_pair(seen, r, entry.seq, entry.at):
-                    call.seen += 1
-                    tell(changes, call, r, p, ENTER, entry, i + 1)
-            elif entry.shown == 0 or emit != ENTRIES:
-                tell(changes, call, r, p, ENTER, entry, i + 1)
-        entry.shown = i + 1
+            enter(ranking, r, changes, seen, call, p, entry, i + 1)
+        entry.shown = 1
+    ranking.shown_count = top
     set_expiry(ranking, soonest, death)
     return changed
 
 
 @kernel
-def leave_rows(
-    ranking: Any, r: int, pool: Any, changes: Any, call: Any, p: int, horizon: int, remembers: bool
-) -> tuple[int, int]:
-    """Tell of rows that leave, and drop what is dead among the rows that are shown or were. Returns how many that are,
-    and how many rows are to be shown: they stand at the front of the pool."""
+def leave(ranking: Any, r: int, changes: Any, call: Any, p: int, entry: Any, rank: int) -> None:
+    """A row is not shown any more, which had this rank."""
+    if ranking.emit == ENTRIES:
+        entry.shown = 0 if remembers(ranking) else -1
+    else:
+        tell(changes, call, r, p, LEAVE, entry, rank)
+        entry.shown = 0
+
+
+@kernel
+def enter(ranking: Any, r: int, changes: Any, seen: Any, call: Any, p: int, entry: Any, rank: int) -> None:
+    """A row is shown now."""
+    if remembers(ranking):
+        if put_pair(seen, r, entry.seq, entry.at):
+            call.seen += 1
+            tell(changes, call, r, p, ENTER, entry, rank)
+    elif entry.shown == 0 or ranking.emit != ENTRIES:
+        tell(changes, call, r, p, ENTER, entry, rank)
+    entry.shown = 1
+
+
+@kernel
+def drop_entry(ranking: Any, pool: Any, j: int) -> None:
+    """Take one entry out; those behind it move up."""
+    for i in range(ranking.start + j + 1, ranking.start + ranking.count):
+        pool[i - 1] = pool[i]
+    ranking.count -= 1
+
+
+@kernel
+def leave_rows(ranking: Any, r: int, pool: Any, changes: Any, call: Any, p: int, horizon: int) -> int:
+    """Tell of rows that leave, and drop what is dead among the rows that are shown or were. Returns how many rows are
+    to be shown: they stand at the front of the pool, those that stay with the rank they had."""
     start, end, k = ranking.start, ranking.start + ranking.count, ranking.k
-    left = ranking.shown_count  # rows that were shown and were not met yet
+    rank = 0
     alive = 0
     dead = 0
     j = start
-    while j < end and (alive < k or left > 0):
+    while j < end and (alive < k or rank < ranking.shown_count):
         entry = pool[j]
         lives = entry.at > horizon and entry.until > p
         if entry.shown > 0:
-            left -= 1
+            rank += 1
+            entry.shown = rank
             if alive >= k or not lives:
-                if ranking.emit == ENTRIES:
-                    entry.shown = 0 if remembers else -1
-                else:
-                    tell(changes, call, r, p, LEAVE, entry, entry.shown)
-                    entry.shown = 0
+                leave(ranking, r, changes, call, p, entry, rank)
         if not lives or is_below_floor(ranking, entry) or (alive >= k and ranking.prunes and entry.beaten >= k):
             entry.until = EVER
             dead += 1
@@ -691,7 +767,7 @@ def leave_rows(
                     pool[place] = pool[j]
         ranking.start += dead
         ranking.count -= dead
-    return dead, min(alive, k)
+    return min(alive, k)
 
 
 @kernel
@@ -792,10 +868,19 @@ def pack_objects(ranking: Any, pool: Any, p: int, horizon: int) -> None:
 def set_expiry(ranking: Any, soonest: int, death: int) -> None:
     """The next point at which an entry that is shown will be gone: of these the oldest is at `soonest`, and the first
     to die does so at `death`."""
+    ranking.soonest = soonest
     ranking.expiry_point = NEVER
+    move_expiry(ranking, soonest, death)
+
+
+@kernel
+def move_expiry(ranking: Any, soonest: int, death: int) -> None:
+    """The same for entries that are shown from now on, beside others."""
     if soonest < NEVER:
         leaves = leaves_at(soonest, ranking.size)
-        ranking.expiry_point = point_from(leaves, ranking.slide, ranking.offset, ranking.first)
+        if leaves < ranking.expiry_point:
+            p = point_from(leaves, ranking.slide, ranking.offset, ranking.first)
+            ranking.expiry_point = min(ranking.expiry_point, p)
     if death < NEVER:
         ranking.expiry_point = min(ranking.expiry_point, point_of_death(ranking, death, EVER))
 
@@ -803,8 +888,7 @@ def set_expiry(ranking: Any, soonest: int, death: int) -> None:
 @kernel
 def show_snapshot(ranking: Any, r: int, pool: Any, changes: Any, call: Any, p: int) -> None:
     """The whole ranking, or once that it is empty."""
-    left = ranking.shown_count
-    if left == 0 and ranking.was_shown:
+    if ranking.shown_count == 0 and ranking.was_shown:
         change = changes[call.filled]
         call.filled += 1
         change.ranking = r
@@ -816,10 +900,11 @@ def show_snapshot(ranking: Any, r: int, pool: Any, changes: Any, call: Any, p: i
         change.time = 0
         change.id = 0
     j = ranking.start
-    while left > 0:
+    rank = 0
+    while rank < ranking.shown_count:
         if pool[j].shown > 0:
-            tell(changes, call, r, p, ROW, pool[j], pool[j].shown)
-            left -= 1
+            rank += 1
+            tell(changes, call, r, p, ROW, pool[j], rank)
         j += 1
 
 
@@ -942,24 +1027,14 @@ def changed_floors(rankings: Any, out_ranking: Any, out_floor: Any) -> int:
 
 
 @kernel
-def refill(
-    rankings: Any,
-    pool: Any,
-    first: Any,
-    taken: Any,
-    inbox: Any,
-    asks: Any,
-    scratch: Any,
-    order: Any,
-    times: Any,
-    call: Any,
-) -> bool:
-    """Put answers into the pools of the rankings that asked. False if a pool lacks room: make it and call again.
+def refill(frame: Any, scratch: Any, order: Any, times: Any) -> bool:
+    """Put answers into the pools of the rankings that asked. False if the pool lacks room: make it and call again.
 
-    inbox holds the answers by ranking, in any order. What lies beyond the positions that a pool takes in at once stays
-    there, by position, and taken i8[n] says where that begins. scratch ENTRY, order i8 and times i8 have room for
-    the largest answer and pool together.
+    The inbox holds the answers by ranking, in any order. What lies beyond the positions that a pool takes in at once
+    stays there, by position, and `taken` says where that begins. scratch ENTRY, order i8 and times i8 have room for
+    the largest answer and pool together; frame: StandingArrays.
     """
+    rankings, pool, first, taken, inbox, _, _, _, _, asks, call = open_standings(frame)
     for a in range(call[0].answered, call[0].asked):
         r = asks[a].ranking
         ranking = rankings[r]
@@ -1098,6 +1173,7 @@ def take_over(ranking: Any, pool: Any, entries: Any, count: int, times: Any) -> 
                 continue
         pool[ranking.start + kept] = entry
         widen(ranking, entry)
+        ranking.soonest = min(ranking.soonest, entry.at)
         kept += 1
     ranking.count = kept
     ranking.touched = 0
