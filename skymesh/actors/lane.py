@@ -233,11 +233,13 @@ class Lane:
             for team in self._teams:
                 team.algorithm.learn(self._domains.axes)
         good = None if split.verdict is None else np.flatnonzero(split.verdict == 0)
-        needs_rows = any(not team.algorithm.is_time for team in self._teams)
-        rows = self._encoder.rows(raw, is_time=False) if needs_rows or self._grouped else None
-        for running in self._grouped.values():
-            self._register(running, rows, good)  # type: ignore[arg-type]
-        pieces = self._advance_rows(rows) if rows is not None and needs_rows else []
+        teams = [team for team in self._teams if not team.algorithm.is_time]
+        pieces: list[Piece] = []
+        if teams or self._grouped:
+            rows = self._encoder.rows(raw, is_time=False)
+            for running in self._grouped.values():
+                self._register(running, rows, good)
+            pieces = self._advance_rows(teams, rows)
         self._history.add_arrived(raw, self.splitter.next_seq)
         if self.stream.time is not None:
             self._pending.add(raw if good is None else raw.take(good))
@@ -245,13 +247,9 @@ class Lane:
         self._drop_texts()
         return pieces + self._ended()
 
-    def _advance_rows(self, rows: Rows) -> list[Piece]:
-        upto = self.upto(is_time=False)
-        return [
-            team.piece(team.algorithm.advance(rows, upto), has_time=self.stream.time is not None)
-            for team in self._teams
-            if not team.algorithm.is_time
-        ]
+    def _advance_rows(self, teams: list[Team], rows: Rows) -> list[Piece]:
+        upto, has_time = self.upto(is_time=False), self.stream.time is not None
+        return [team.piece(team.algorithm.advance(rows, upto), has_time=has_time) for team in teams]
 
     def _advance_time(self, *, flush: bool = False) -> list[Piece]:
         upto = self.upto(is_time=True)
@@ -292,8 +290,7 @@ class Lane:
         """Queries whose `until` is passed."""
         pieces = []
         for is_time, soonest in self._ends.items():
-            upto = self.upto(is_time=is_time)
-            if soonest > upto:
+            if soonest == NEVER or soonest > (upto := self.upto(is_time=is_time)):
                 continue
             over = [r for r in self if r.asked.span.is_time == is_time and r.asked.span.until <= upto]
             pieces += [self.remove(running.query.name) for running in over]

@@ -185,17 +185,7 @@ class Grid(RowSide):
         self._refresh()
         cell, touched = np.empty(count, np.int32), np.empty(count + 1, np.int32)
         tested, unchecked, beyond = take_rows(
-            ring.arrays,
-            self._boxes,
-            self._cells,
-            rows.numbers,
-            rows.seq,
-            rows.time,
-            rows.id,
-            first_number,
-            bool(self._cells.every.any()),
-            cell,
-            touched,
+            self._arrays(), rows.numbers, rows.seq, rows.time, rows.id, first_number, cell, touched
         )
         ring.append(rows)
         if beyond:

@@ -26,7 +26,7 @@ from .questions import WANTED
 from .score_kernels import BLOCK, EUCLIDEAN, LARGEST, LINEAR, PRODUCT, PROGRAM, QUADRATIC, Programs, larger, score_block
 from .simd import LANES, reaches
 
-UNCHECKED, UNREACHED = -1, -2
+UNCHECKED, UNREACHED, NO_STATE = -1, -2, -3
 BACK_MAX = 2**32 - 1
 
 # A cell: the number of its newest row, and UNCHECKED, UNREACHED, or its hot cell. Side by side, so that an insert
@@ -44,9 +44,10 @@ DONE, HOT_FULL, SHELF_FULL, OUT_FULL, HEAP_FULL = 0, 1, 2, 3, 4
 class Ring(NamedTuple):
     """Rows by number; row n is at n & mask. position i8[c] is seq in rows, time in time; at = position + shift.
 
-    seq, time, id i8[c] (time is empty without event time), back u4[c] (0: none before it), numbers f8[D, c],
-    columns i8[C, c], known b1[C, c]; newer, older, dead i8[c] where rows of one id are linked (else empty): the
-    numbers of the rows of its id after and before it (-1: none), and the position at which it was deleted, or NEVER.
+    seq, time, id i8[c] (time is empty without event time), back u4[c] (how far back the row before it in its cell lies;
+    without one it leads to what is not held), numbers f8[D, c], columns i8[C, c], known b1[C, c]; newer, older, dead
+    i8[c] where rows of one id are linked (else empty): the numbers of the rows of its id after and before it (-1:
+    none), and the position at which it was deleted, or NEVER.
     """
 
     position: I8
@@ -161,23 +162,14 @@ def copy_part(target: Any, place: int, source: Any, start: int, count: int) -> N
 
 @kernel
 def take_rows(
-    ring: Any,
-    boxes: Any,
-    cells: Any,
-    numbers: Any,
-    seq: Any,
-    time: Any,
-    id_: Any,
-    first_number: int,
-    tests_all: bool,
-    cell: Any,
-    touched: Any,
+    frame: Any, numbers: Any, seq: Any, time: Any, id_: Any, first_number: int, cell: Any, touched: Any
 ) -> tuple[int, int, int]:
-    """Put rows first_number.. into the ring and into their cells, cell i4[n].
+    """Put rows first_number.. into the ring and into their cells, cell i4[n]; frame: GridArrays.
 
     Returns how many have to be tested, with their places in touched i4[n + 1], how many of those lie in cells that have
     to be checked first, and how many numbers lie beyond the extremes.
     """
+    ring, boxes, cells, _, _, _, _, _ = open_grid(frame)
     n = seq.shape[0]
     start = 0
     while start < n:
@@ -191,28 +183,38 @@ def take_rows(
             copy_part(ring.numbers[row], slot, numbers[row], start, count)
         start += count
     beyond = place_rows(numbers, boxes, 0, cell)
-    tested, unchecked = link_rows(ring, cells, cell, first_number, tests_all, touched)
+    tested = link_rows(ring, cells, cell, first_number, not is_clear(cells.every), touched)
+    unchecked = 0
+    for t in range(tested):
+        unchecked += cells.home[cell[touched[t]]].state == UNCHECKED
     return tested, unchecked, beyond
 
 
 @kernel
-def link_rows(ring: Any, cells: Any, cell: Any, first_number: int, tests_all: bool, touched: Any) -> tuple[int, int]:
+def link_rows(ring: Any, cells: Any, cell: Any, first_number: int, tests_all: bool, touched: Any) -> int:
     """Put rows into their cells, cell i4[n]; row i has number first_number + i. Rows in cells that no query reaches are
-    done with here, the others go into touched i4[n + 1]; returns how many, and how many of them lie in cells that were
-    empty and have to be checked first."""
+    done with here, the others go into touched i4[n + 1], all of them with tests_all; returns how many.
+
+    Half of it is what the loop does not do: no index that may be negative to the compiler, nothing that is masked or
+    counted row by row (by itself, 10,000 rows in 20,736 cells: 12 us against 24).
+    """
     tested = 0
-    unchecked = 0
-    back, mask = ring.back, ring.mask
-    for i in range(cell.shape[0]):
-        number = first_number + i
-        home = cells.home[cell[i]]
-        before = home.newest
-        back[number & mask] = min(number - before, BACK_MAX) if before >= 0 else 0
-        home.newest = number
-        touched[tested] = i
-        tested += tests_all or home.state != UNREACHED
-        unchecked += home.state == UNCHECKED
-    return tested, unchecked
+    start = 0
+    no_test = NO_STATE if tests_all else UNREACHED
+    homes = cells.home
+    while start < cell.shape[0]:
+        slot = (first_number + start) & ring.mask
+        count = min(cell.shape[0] - start, ring.mask + 1 - slot)
+        back, cell_of_row = ring.back[slot : slot + count], cell[start : start + count]
+        for i in range(count):
+            number = first_number + start + i
+            home = homes[np.uint32(cell_of_row[i])]
+            back[i] = min(number - home.newest, BACK_MAX)
+            home.newest = number
+            touched[tested] = start + i
+            tested += home.state != no_test
+        start += count
+    return tested
 
 
 @kernel
@@ -472,10 +474,7 @@ def shelve(ring: Any, cells: Any, h: int, first: int) -> bool:
     number = cells.home[record.cell].newest
     while number >= first:
         count += 1
-        back = np.int64(ring.back[number & ring.mask])
-        if back == 0:
-            break
-        number -= back
+        number -= np.int64(ring.back[number & ring.mask])
     room = (count + (count >> 1) + 15) & ~7
     if cells.fill[1] + room > cells.shelf_numbers.shape[0]:
         cells.fill[2] = room

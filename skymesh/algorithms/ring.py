@@ -49,9 +49,12 @@ class RowRing:
 
     def make_room(self, rows: Rows) -> bool:
         """Room for rows that come after those that are here; true if they have columns that none had before."""
-        shape = len(self.arrays.numbers), len(self.arrays.columns)
+        before = self.arrays
         self._make_room(len(rows), len(rows.numbers), len(rows.columns))
-        return (len(self.arrays.numbers), len(self.arrays.columns)) != shape
+        after = self.arrays
+        if after is before:
+            return False
+        return len(after.numbers) > len(before.numbers) or len(after.columns) > len(before.columns)
 
     def append(self, rows: Rows) -> None:
         """Rows that come after those that are here. Their numbers, ids and positions were written by `take_rows`."""

@@ -22,26 +22,6 @@ def all_finite(numbers: Any) -> bool:
 
 
 @kernel
-def take_finite(values: Any, out: Any) -> bool:
-    """Copy numbers; whether none is NaN or infinite."""
-    bad = 0
-    for i in range(values.shape[0]):
-        out[i] = values[i]
-        bad += not np.isfinite(values[i])
-    return bad == 0
-
-
-@kernel
-def take_within(values: Any, limit: int, out: Any) -> bool:
-    """Copy integers; whether none is further from zero than the limit."""
-    bad = 0
-    for i in range(values.shape[0]):
-        out[i] = values[i]
-        bad += values[i] > limit or values[i] < -limit
-    return bad == 0
-
-
-@kernel
 def all_within(values: Any, limit: int) -> bool:
     """Whether no integer is further from zero than the limit."""
     bad = 0

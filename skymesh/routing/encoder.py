@@ -56,7 +56,7 @@ class Encoder:
         for name, row in self._columns.items():
             columns[row], known[row] = self._codes(_one(raw.columns, name))
         return Rows(
-            at=raw.time if is_time else raw.seq + 1,
+            at=raw.time if is_time else raw.at,
             seq=raw.seq,
             time=raw.time,
             id=raw.id,

@@ -123,5 +123,5 @@ class History:
         rows = (self._by_time if span.is_time else self._by_row).rows()
         if rows is None:
             return []
-        at = rows.time if span.is_time else rows.seq + 1
+        at = rows.time if span.is_time else rows.at
         return [rows.take(np.flatnonzero(at > begins))]

@@ -29,8 +29,10 @@ def no_times(count: int) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class RawRows:
-    """seq, time, id i8[n] (ids that are texts as codes), id_text, attributes f8[d, n], all declared columns."""
+    """at (position in rows: seq + 1), seq, time, id i8[n] (ids that are texts as codes), id_text, attributes f8[d, n],
+    all declared columns."""
 
+    at: Ints
     seq: Ints
     time: Ints
     id: Ints
@@ -44,6 +46,7 @@ class RawRows:
     def take(self, index: Ints) -> RawRows:
         at = pa.array(index)
         return RawRows(
+            self.at[index],
             self.seq[index],
             self.time[index],
             self.id[index],
@@ -58,6 +61,7 @@ class RawRows:
             return self
         cut = slice(start, stop)
         return RawRows(
+            self.at[cut],
             self.seq[cut],
             self.time[cut],
             self.id[cut],
@@ -82,6 +86,7 @@ def together(pieces: list[RawRows]) -> RawRows:
         return pieces[0]
     first = pieces[0]
     return RawRows(
+        np.concatenate([piece.at for piece in pieces]),
         np.concatenate([piece.seq for piece in pieces]),
         np.concatenate([piece.time for piece in pieces]),
         np.concatenate([piece.id for piece in pieces]),

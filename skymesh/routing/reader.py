@@ -72,19 +72,22 @@ class Cells:
 class Batch:
     """Typed columns of one push. Cells of bad rows hold anything."""
 
-    count: int
     id: Ints | pa.Array
     time: Ints | None
     numbers: Floats
     columns: pa.Table | None
     faults: Faults | None
 
+    def good(self) -> Ints | None:
+        """The rows without a fault; None: all."""
+        return None if self.faults is None else np.flatnonzero(self.faults.reason == Fault.NONE)
+
 
 def read(stream_name: str, stream: Stream, data: object) -> Batch:
     """The columns of a push, or InputError naming what is missing or wrong."""
     plain = plain_columns(stream, data)
     if plain is not None and plain.is_finite and not stream.columns:
-        return Batch(plain.numbers.shape[1], plain.id, plain.time, plain.numbers, None, None)
+        return Batch(plain.id, plain.time, plain.numbers, None, None)
     source = _Source(stream_name, data)
     if plain is None:
         numbers = np.empty((len(stream.attributes), source.count), np.float64)
@@ -97,7 +100,6 @@ def read(stream_name: str, stream: Stream, data: object) -> Batch:
     clean = all(c.is_clean for c in required.values()) and not any(c.wrong for c in columns.values())
     is_finite = all_finite(numbers) if plain is None else plain.is_finite
     return Batch(
-        source.count,
         cells[0].values,
         None if stream.time is None else cells[1].values,
         numbers,

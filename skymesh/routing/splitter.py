@@ -30,7 +30,6 @@ class Split:
     verdict: NDArray[np.uint8] | None  # None: all are good
     greatest: int
     batch: Batch
-    good: Ints | None  # rows of the batch that got a position; None: all
 
 
 class Splitter:
@@ -54,46 +53,45 @@ class Splitter:
     def split(self, data: object, now: int) -> Split:
         """Check, judge and number a batch. Changes nothing: `commit` does."""
         batch = read(self._name, self._stream, data)
-        good = None if batch.faults is None else np.flatnonzero(batch.faults.reason == Fault.NONE)
-        rows = self._numbered(batch, good)
+        rows = self._numbered(batch, batch.good())
         if batch.time is None:
-            return Split(rows, None, EVER, batch, good)
+            return Split(rows, None, EVER, batch)
         verdict = np.empty(len(rows), np.uint8)
         ahead = now + self._max_ahead
         greatest = judge_times(rows.time, self.greatest, self._lateness, self._flushed, ahead, verdict)
-        return Split(rows, verdict if verdict.any() else None, greatest, batch, good)
+        return Split(rows, verdict if verdict.any() else None, greatest, batch)
 
     def _numbered(self, batch: Batch, good: Ints | None) -> RawRows:
-        count = batch.count if good is None else len(good)
-
-        def kept(column: np.ndarray) -> np.ndarray:
-            return column if good is None else np.ascontiguousarray(column[..., good])
-
-        id_text = None if isinstance(batch.id, np.ndarray) else batch.id
-        columns = batch.columns
+        """The good rows of a batch, numbered."""
+        ids, time, numbers, columns = batch.id, batch.time, batch.numbers, batch.columns
         if good is not None:
-            id_text = None if id_text is None else id_text.take(pa.array(good))
+            ids = ids[good] if isinstance(ids, np.ndarray) else ids.take(pa.array(good))
+            time = None if time is None else time[good]
+            numbers = np.ascontiguousarray(numbers[:, good])
             columns = None if columns is None else columns.take(pa.array(good))
-        seq = np.empty(count, np.int64)
-        count_up(self.next_seq, seq)  # 1.8 us for 10,000 rows, np.arange takes 4.6
-        if id_text is None:
-            ids = kept(batch.id)
-        else:
-            ids = seq if self.id_texts is None else self.id_texts.encode(id_text)
-        time = no_times(count) if batch.time is None else kept(batch.time)
-        return RawRows(seq, time, ids, id_text, kept(batch.numbers), columns)
+        count = len(ids)
+        # Positions are numbers, one further on: 1.7 us for 10,000 rows, 3.7 with an array for each.
+        counted = np.empty(count + 1, np.int64)
+        count_up(self.next_seq, counted)
+        seq, at = counted[:-1], counted[1:]
+        time = no_times(count) if time is None else time
+        if isinstance(ids, np.ndarray):
+            return RawRows(at, seq, time, ids, None, numbers, columns)
+        codes = seq if self.id_texts is None else self.id_texts.encode(ids)
+        return RawRows(at, seq, time, codes, ids, numbers, columns)
 
     def empty_rows(self) -> RawRows:
         none = np.empty(0, np.int64)
         texts = pa.array([], pa.string()) if self._stream.id.type == "string" else None
         columns = pa.table({name: pa.array([], ARROW_TYPES[kind]) for name, kind in self._stream.columns.items()})
         numbers = np.empty((len(self._stream.attributes), 0), np.float64)
-        return RawRows(none, none, none, texts, numbers, columns if self._stream.columns else None)
+        return RawRows(none, none, none, none, texts, numbers, columns if self._stream.columns else None)
 
     def commit(self, split: Split, rejects: Rejects) -> None:
         self.next_seq += len(split.rows)
         self.greatest = max(self.greatest, split.greatest)
-        self._reject(split, rejects)
+        if split.batch.faults is not None or split.verdict is not None:
+            self._reject(split, rejects)
 
     def heartbeat(self, time: int) -> None:
         self.greatest = max(self.greatest, time)

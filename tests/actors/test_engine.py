@@ -537,6 +537,31 @@ def test_after_an_error_the_engine_is_as_before():
     assert (engine.stats(), engine.top("q")) == before
 
 
+@pytest.mark.parametrize("algorithm", ["tma", "sma", "sa", "scan", "tsl"])
+@pytest.mark.parametrize("declared", [{}, {"id": {"column": "id", "type": "string"}}, {"keep": {"count": 50}}])
+@pytest.mark.parametrize("as_batch", [False, True])
+def test_a_producer_may_use_its_arrays_again_once_push_is_back(algorithm, declared, as_batch):
+    asked = {"k": 3, "score": "x - y", "carry": ["y"], "algorithm": algorithm}
+    queries = [{"name": "a", "window": {"count": 50}, **asked}, {"name": "b", "window": {"tumbling": 7}, **asked}]
+    reusing, fresh = engine_of(*queries, **declared), engine_of(*queries, **declared)
+    random = np.random.default_rng(3)
+    arrays = {"x": np.empty(10), "y": np.empty(10), "n": np.empty(10, np.int64)}
+
+    def batch() -> dict[str, Any]:
+        ids = pa.array(map(str, arrays["n"].tolist())) if "id" in declared else arrays["n"]
+        return {"id": ids, "x": arrays["x"], "y": arrays["y"]}
+
+    for number in range(40):
+        for array in arrays.values():
+            array[:] = random.integers(0, 9, 10) - number  # scores fall, so rankings look for older rows
+        expected = fresh.push("s", {name: column.tolist() for name, column in batch().items()})
+        lent = pa.record_batch(batch()) if as_batch else batch()  # a batch shows the memory that NumPy owns
+        assert reusing.push("s", lent).equals(expected)
+        for array in arrays.values():
+            array[:] = -1
+        assert reusing.top("a").equals(fresh.top("a"))
+
+
 def test_an_engine_without_event_time_has_no_heartbeat():
     with pytest.raises(sm.QueryError, match="has no event time to move"):
         engine_of({"name": "q", "k": 1, "window": {"count": 9}}).heartbeat("s", 5)

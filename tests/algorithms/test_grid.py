@@ -142,6 +142,20 @@ def test_a_skyband_is_refused_where_rows_may_be_withdrawn():
         sm.Engine(sm.QuerySet(streams={"s": stream}, queries=[query]))
 
 
+@pytest.mark.parametrize("first", [2**32 - 700, 2**33])
+def test_rows_may_be_numbered_beyond_four_billion(first):
+    stream = sm.Stream(id="id", attributes=DECLARED, columns=["venue"])
+    query = sm.TopK(name="q", stream="s", k=5, score=SCORES[0], window={"count": 800, "slide": 40}, algorithm="tma")
+    ordinary, long_lived = (sm.Engine(sm.QuerySet(streams={"s": stream}, queries=[query])) for _ in range(2))
+    ring = long_lived._lanes["s"]._teams[0].algorithm._row_sides[0]._ring
+    ring.first = ring.end = first
+    rows = rows_of("falling", 6_000)
+    for start in range(0, 6_000, 500):
+        batch = {name: column[start : start + 500] for name, column in rows.items()}
+        assert long_lived.push("s", batch).equals(ordinary.push("s", batch))
+    assert ordinary.stats()["queries"]["q"]["searches"] > 1
+
+
 def test_a_new_ranking_searches_instead_of_taking_everything_in():
     stream = sm.Stream(id="id", attributes={"x": {"domain": [0, 1]}})
     query = sm.TopK(name="q", stream="s", k=5, score="x", window={"count": 50_000, "slide": 1_000}, algorithm="tma")

@@ -14,7 +14,7 @@ BATCHES = st.lists(st.lists(st.integers(0, 30), max_size=8), max_size=30)
 
 def rows(first: int, times: list[int]) -> RawRows:
     seq = np.arange(first, first + len(times))
-    return RawRows(seq, np.array(times, np.int64), seq % 4, None, np.empty((1, len(times))), None)
+    return RawRows(seq + 1, seq, np.array(times, np.int64), seq % 4, None, np.empty((1, len(times))), None)
 
 
 @given(BATCHES, st.data())

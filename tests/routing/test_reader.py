@@ -39,11 +39,11 @@ def faults(data, stream=STREAM) -> list[tuple[str, str] | None]:
     """Reason and detail of each row."""
     batch = read("s", stream, data)
     if batch.faults is None:
-        return [None] * batch.count
+        return [None] * len(batch.id)
     reasons = batch.faults.reason
     return [
         (Fault(reasons[row]).name.lower(), batch.faults.detail(row)) if reasons[row] else None
-        for row in range(batch.count)
+        for row in range(len(batch.id))
     ]
 
 
@@ -236,8 +236,8 @@ def test_other_input_is_refused():
 
 
 def test_an_empty_batch_is_fine():
-    assert read("s", STREAM, {name: [] for name in GOOD}).count == 0
-    assert read("s", STREAM, pa.table(GOOD).slice(0, 0)).count == 0
+    assert read("s", STREAM, {name: [] for name in GOOD}).id.tolist() == []
+    assert read("s", STREAM, pa.table(GOOD).slice(0, 0)).id.tolist() == []
 
 
 PLAIN = sm.Stream(id="id", time="t", attributes=["x", "y"])
@@ -254,11 +254,13 @@ HOLES = np.where(INTS == 3, np.nan, FLOATS)
         ("x", FLOATS),
         ("x", HOLES),
         ("x", FLOATS.astype(np.float32)),
+        ("x", INTS.astype(np.uint64) + np.uint64(2**63)),
         ("x", np.stack((FLOATS, FLOATS), axis=1)[:, 0]),
         ("x", pa.array(np.concatenate((HOLES, FLOATS))).slice(ROWS)),
         ("x", pa.array(FLOATS, mask=INTS == 2)),
         ("x", np.ma.masked_array(FLOATS, mask=INTS == 2)),
         ("id", INTS.astype(np.int8)),
+        ("id", pa.array(np.arange(2 * ROWS)).slice(ROWS)),
         ("id", INTS.astype(np.uint64) + np.uint64(2**63 - 4)),
         ("id", pa.array(INTS, mask=INTS == 2)),
         ("t", INTS.astype("datetime64[us]")),
@@ -283,6 +285,23 @@ def test_plain_columns_are_read_like_any_others(monkeypatch, shape, name, column
         mine, its = (getattr(batch, column_name)[..., good] for batch in (found[0], expected[0]))
         assert mine.dtype == its.dtype
         assert np.array_equal(mine, its)
+
+
+@pytest.mark.parametrize("kind", ["f8", ">f8", "f4", ">f4", "f2", "longdouble", "i4", ">i8", "u8"])
+@pytest.mark.parametrize("layout", ["contiguous", "reversed", "strided", "unaligned", "read-only"])
+def test_arrays_of_any_layout_are_read_as_their_values(kind, layout):
+    values = INTS.astype(kind)
+    lying = {
+        "contiguous": values,
+        "reversed": values[::-1].copy()[::-1],
+        "strided": np.stack((values, values), axis=1)[:, 0],
+        "unaligned": np.frombuffer(b"." + values.tobytes(), np.uint8)[1:].view(values.dtype),
+        "read-only": np.frombuffer(values.tobytes(), values.dtype),
+    }[layout]
+    assert read("s", PLAIN, {"id": INTS, "t": INTS, "x": FLOATS, "y": lying}).numbers[1].tolist() == INTS.tolist()
+    if values.dtype.kind == "i":
+        batch = read("s", PLAIN, {"id": lying, "t": lying, "x": FLOATS, "y": FLOATS})
+        assert (batch.id.tolist(), batch.time.tolist()) == (INTS.tolist(), INTS.tolist())
 
 
 def test_a_producer_may_write_over_its_arrays_once_push_is_back():
