@@ -22,7 +22,8 @@ from ..queries.checks import faults_of_query, unknown_stream
 from ..routing.planner import Plan, choices, choose, plan
 from ..routing.reader import microseconds
 from ..routing.rejects import Rejects
-from .change_log import ChangeLog, Piece
+from .change_chunks import Piece
+from .change_log import ChangeLog
 from .lane import Lane, Running
 
 
@@ -111,7 +112,7 @@ class Engine:
     def top(self, name: str, group: str | None = None) -> pa.Table:
         """The ranking of a query at its last evaluation point; of all its groups unless one is named."""
         lane, running = self._running(name)
-        return self._log.table(lane.result(running, group), with_op=False)
+        return self._log.table(lane.result(running, group)).drop_columns("op")
 
     def rejects(self) -> pa.Table:
         """The last 10,000 rows that did not rank, or not everywhere: stream, reason, seq, id, time, detail."""

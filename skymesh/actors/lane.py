@@ -14,6 +14,7 @@ import numpy as np
 from ..algorithms import Algorithm
 from ..algorithms.asked import Asked, ask
 from ..algorithms.columns import EVER, NEVER, Changes, Ints, Op, Rows
+from ..algorithms.standings_kernels import CHANGE
 from ..errors import QueryError
 from ..queries import AnyQuery, Stream
 from ..routing.domains import Domains
@@ -26,8 +27,9 @@ from ..routing.raw_rows import RawRows, together
 from ..routing.rejects import Reject, Rejects, last_rows
 from ..routing.splitter import Splitter
 from ..routing.texts import Texts
-from .change_kernels import LABEL, label_rows
-from .change_log import ChangeLog, Piece
+from .change_chunks import Piece
+from .change_kernels import LABEL
+from .change_log import ChangeLog
 
 MakeAlgorithm = Callable[..., Algorithm]
 _TEXTS_MIN = 4096
@@ -57,17 +59,13 @@ class Team:
         self._labels = np.zeros(8, LABEL)
 
     def note(self, ranking: int, running: Running, group: int) -> None:
-        """Which query a ranking is of, and which group of it: the latest one of its groups."""
+        """Which query a ranking is of, and which group of it: the latest one of its groups, or -1 for none."""
         if ranking >= len(self._labels):
             self._labels = np.concatenate((self._labels, np.zeros(ranking + 1, LABEL)))
-        self._labels[ranking] = running.number, group, len(running.groups), running.asked.sign
+        self._labels[ranking] = running.number, max(group, 0), len(running.groups), running.asked.sign
 
     def piece(self, changes: Changes, *, has_time: bool) -> Piece:
-        count = len(changes)
-        query, group, place = np.empty((3, count), np.int32)
-        score = np.empty(count)
-        grouped, bare = label_rows(self._labels, changes.ranking, changes.op, changes.merit, query, group, place, score)
-        return Piece(query, group, place, score, changes, has_time, is_grouped=grouped > 0, has_bare=bare > 0)
+        return Piece(changes, self._labels, has_time)
 
 
 class Lane:
@@ -174,28 +172,9 @@ class Lane:
 
     def _end(self, running: Running) -> Piece:
         at = running.team.algorithm.last_point(running.slot)
-        none = np.zeros(1, np.int64)
-        changes = Changes(
-            np.zeros(1, np.int32),
-            np.array([0 if at is None else at]),
-            np.array([Op.END], np.int8),
-            np.zeros(1, np.float64),
-            np.zeros(1, np.int32),
-            none,
-            none,
-            none,
-        )
-        return Piece(
-            np.array([running.number], np.int32),
-            np.array([-1], np.int32),
-            np.zeros(1, np.int32),
-            np.zeros(1),
-            changes,
-            self.stream.time is not None,
-            is_grouped=False,
-            has_bare=True,
-            at_is_null=at is None,
-        )
+        told = np.zeros(1, CHANGE)
+        told["op"], told["at"] = Op.END, EVER if at is None else at
+        return Piece(Changes.copied(told), np.array([(running.number, 0, 0, 1.0)], LABEL), self.stream.time is not None)
 
     def result(self, running: Running, group: str | None) -> list[Piece]:
         at = running.team.algorithm.last_point(running.slot)

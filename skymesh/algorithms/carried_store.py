@@ -28,6 +28,9 @@ class CarriedStore:
         self._rows += len(seqs)
         self._pieces += 1
 
+    def __len__(self) -> int:
+        return self._rows
+
     def take(self, seqs: Ints) -> pa.Table | None:
         """The columns of these rows, None if nothing is carried. A row that was never added has nulls."""
         if not self._seqs:

@@ -159,26 +159,30 @@ class Spans:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Rows of the change log: ranking i4[n], at i8[n], op i1[n], merit f8[n], rank i4[n], seq, time, id i8[n].
+    """Rows of the change log: told, records with ranking i4, at i8, op i8, merit f8, rank i4, seq, time, id i8.
 
-    Per ranking they stand in the order in which to apply them.
+    Per ranking they stand in the order in which to apply them. They stay records because whoever takes them makes one
+    pass over whole rows.
     """
 
-    ranking: NDArray[np.int32]
-    at: Ints
-    op: NDArray[np.int8]
-    merit: Floats
-    rank: NDArray[np.int32]
-    seq: Ints
-    time: Ints
-    id: Ints
+    told: NDArray[np.void]
     carried: pa.Table | None = None
 
     def __len__(self) -> int:
-        return len(self.ranking)
+        return len(self.told)
+
+    def column(self, name: str) -> Any:
+        return np.ascontiguousarray(self.told[name])
+
+    @staticmethod
+    def copied(told: NDArray[np.void], carried: pa.Table | None = None) -> Changes:
+        """A copy of contiguous records, read-only. NumPy copies them field by field: 10 us for 720, this takes 0.7."""
+        return Changes(np.frombuffer(told.tobytes(), told.dtype), carried)
 
     def at_point(self, at: int) -> Changes:
-        return replace(self, at=np.full(len(self), at, np.int64))
+        told = self.told.copy()
+        told["at"] = at
+        return Changes.copied(told, self.carried)
 
 
 State = dict[str, Any]

@@ -34,12 +34,21 @@ from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import from_dtype
 from numpy.typing import NDArray
 
-I1, I4, I8 = Annotated[Any, "i1", 1], Annotated[Any, "i4", 1], Annotated[Any, "i8", 1]
-U1, U4, U8 = Annotated[Any, "u1", 1], Annotated[Any, "u4", 1], Annotated[Any, "u8", 1]
-F4, F8, B1 = Annotated[Any, "f4", 1], Annotated[Any, "f8", 1], Annotated[Any, "b1", 1]
-I4x2, I8x2, U8x2 = Annotated[Any, "i4", 2], Annotated[Any, "i8", 2], Annotated[Any, "u8", 2]
+I1 = Annotated[Any, "i1", 1]
+I4 = Annotated[Any, "i4", 1]
+I8 = Annotated[Any, "i8", 1]
+U1 = Annotated[Any, "u1", 1]
+U4 = Annotated[Any, "u4", 1]
+U8 = Annotated[Any, "u8", 1]
+F4 = Annotated[Any, "f4", 1]
+F8 = Annotated[Any, "f8", 1]
+B1 = Annotated[Any, "b1", 1]
+I4x2 = Annotated[Any, "i4", 2]
+I8x2 = Annotated[Any, "i8", 2]
+U8x2 = Annotated[Any, "u8", 2]
 F4x3 = Annotated[Any, "f4", 3]
-F8x2, B1x2 = Annotated[Any, "f8", 2], Annotated[Any, "b1", 2]
+F8x2 = Annotated[Any, "f8", 2]
+B1x2 = Annotated[Any, "b1", 2]
 
 
 def records(kind: np.dtype[Any]) -> Any:

@@ -111,12 +111,12 @@ class Selection(RowSide):
         self._bands.merge(hits)
         self._bands.advance(upto, flush=flush)
         entered = self._bands.changes()
-        at = entered.time if self._is_time() else entered.seq + 1
-        objects = Objects(
-            at, entered.seq, entered.time, entered.id, Carried(entered.carried) if entered.carried is not None else None
-        )
+        seq, time, id_ = (entered.column(name) for name in ("seq", "time", "id"))
+        carried = None if entered.carried is None else Carried(entered.carried)
+        objects = Objects(time if self._is_time() else seq + 1, seq, time, id_, carried)
         count = len(entered)
-        return Hits(entered.ranking, np.arange(count, dtype=np.int32), entered.merit, never(count), objects)
+        row = np.arange(count, dtype=np.int32)
+        return Hits(entered.column("ranking"), row, entered.column("merit"), never(count), objects)
 
     def _is_time(self) -> bool:
         return any(asked.span.is_time for asked in self.questions.asked.values())
