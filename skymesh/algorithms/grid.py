@@ -47,6 +47,7 @@ from .grid_kernels import (
     Opened,
     Pairs,
     Reaching,
+    Shelf,
     check_cells,
     cool_down,
     ends_of,
@@ -56,11 +57,11 @@ from .grid_kernels import (
     take_rows,
     tell_ends,
     test_rows,
-    tidy_shelf,
 )
 from .ring import RowRing
 from .score_kernels import BLOCK
 from .search_kernels import Asks, move_floors, search, withdraw
+from .shelf_kernels import tidy
 from .simd import LANES
 
 _LATEST = int(PerId.LATEST)
@@ -69,7 +70,7 @@ _SQUARES = (int(Shape.QUADRATIC), int(Shape.EUCLIDEAN))
 _OUTGROWN = 4
 _HITS_MAX = 2**20
 _HOT_MIN = 64
-_SHELF_MIN = 4096
+_SHELF_MIN = 64  # blocks
 _HEAP_MIN = 1024
 _PAIRS_MIN = 4096
 
@@ -122,8 +123,9 @@ class Grid(RowSide):
         self._boxes: Boxes
         self._scratch: Bounding
         self._cells: Cells
+        self._shelf: Shelf
         self._stale = True  # the grid has to be made anew before it is used
-        self._parts: tuple[object, ...] = (None,) * 12  # what is packed, kept alive here
+        self._parts: tuple[object, ...] = (None,) * 15  # what is packed, kept alive here
         self._packed = np.empty(0, np.int64)
         self._rows_per_part: int | None = None  # None: floors moved since it was looked up
         self.cells_searched = 0
@@ -196,7 +198,7 @@ class Grid(RowSide):
         if unchecked:
             self._check(cell, touched, tested)
         while tested:
-            status = test_rows(self._arrays(), cell, touched, tested, first_number, ring.first, cursor)
+            status = test_rows(self._arrays(), cell, touched, tested, first_number, cursor)
             if status == DONE:
                 break
             self._make_room(status, int(cursor[1]))
@@ -336,6 +338,7 @@ class Grid(RowSide):
         self._pairs = _pairs(len(self._floor), *shapes)
         self._probe = np.full((-(-len(self._floor) // LANES), features + 1, LANES), np.inf, np.float32)
         self._cells = _cells(self._boxes, len(self._floor))
+        self._shelf = _shelf(0, features, len(ring.arrays.numbers))
         self._stale = False
         for target, source in ring.stretches(ring.first, len(ring)) if len(ring) else ():
             cell = np.empty(target.stop - target.start, np.int32)
@@ -378,24 +381,11 @@ class Grid(RowSide):
         """Everything for a kernel; packed anew only after an array was replaced."""
         questions = self.questions
         scores = questions.programs()
-        parts = (
-            self._ring.arrays,
-            self._boxes,
-            self._cells,
-            self._scratch,
-            self._pairs,
-            self._opened,
-            self._answer,
-            scores,
-            questions.wanted,
-            self._floor,
-            self._registered,
-            self._probe,
-        )
+        reaching = (*scores, questions.wanted, self._floor, self._registered, self._probe)
+        rest = self._scratch, self._pairs, self._opened, self._answer
+        parts = (self._ring.arrays, self._boxes, self._cells, self._shelf, *reaching, *rest)
         if any(map(is_not, parts, self._parts)):
-            reaching = Reaching(*scores, questions.wanted, self._floor, self._registered, self._probe)
-            ring, boxes, cells, scratch, *rest = parts[:7]
-            self._packed = pack(GridArrays(ring, boxes, cells, reaching, scratch, *rest))
+            self._packed = pack(GridArrays(*parts[:4], Reaching(*reaching), *rest))
             self._parts = parts
         return self._packed
 
@@ -417,14 +407,12 @@ class Grid(RowSide):
             self._tidy_shelf()
 
     def _tidy_shelf(self) -> None:
-        cells, height = self._cells, len(self._ring.arrays.numbers)
+        cells, old = self._cells, self._shelf
         filled = cells.hot[: int(cells.fill[0])]
-        filled = filled[filled["filled"] == 1]
-        live = int(filled["count"].sum())
-        room = max(_SHELF_MIN, 3 * live + 16 * len(filled) + 2 * int(cells.fill[2]))
-        values, numbers = np.empty(room * height), np.empty(room, np.int64)
-        tidy_shelf(cells, height, self._ring.first, values, numbers)
-        self._cells = cells._replace(shelf_values=values, shelf_numbers=numbers)
+        blocks = int(filled["blocks"][filled["filled"] == 1].sum())
+        room = max(_SHELF_MIN, 2 * (blocks + int(old.fill[1])))
+        self._shelf = _shelf(room, old.lanes.shape[1], old.values.shape[1])
+        tidy(cells, old, self._ring.first, self._shelf)
 
     def _hits(self, count: int) -> Hits:
         return self._hits_of(*[column[:count].copy() for column in self._answer])
@@ -495,6 +483,15 @@ def _pairs(slots: int, height: int, width: int, attributes: int, features: int) 
     )
 
 
+def _shelf(blocks: int, features: int, height: int) -> Shelf:
+    return Shelf(
+        lanes=np.zeros((blocks, features, LANES), np.float32),
+        values=np.empty((blocks * LANES, height)),
+        numbers=np.empty(blocks * LANES, np.int64),
+        fill=np.zeros(2, np.int64),
+    )
+
+
 def _cells(boxes: Boxes, slots: int) -> Cells:
     """Empty cells, for queries below slot `slots`."""
     words = (slots + 63) // 64
@@ -509,7 +506,5 @@ def _cells(boxes: Boxes, slots: int) -> Cells:
         bits=np.zeros((_HOT_MIN, words), np.uint64),
         sectors=np.zeros((sectors, words), np.uint64),
         every=np.zeros(words, np.uint64),
-        shelf_values=np.empty(0),
-        shelf_numbers=np.empty(0, np.int64),
-        fill=np.zeros(3, np.int64),
+        fill=np.zeros(1, np.int64),
     )

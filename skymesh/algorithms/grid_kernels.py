@@ -6,19 +6,18 @@ a walk through a cell ends at the first row that is no longer held.
 
 A cell that holds rows has been *checked*: either no query reaches it, or it is *hot* and has a bit for each query that
 does. An arrival is tested against the queries of its cell only, and most cells have none (98 of 100 with a thousand
-linear queries over a million rows). Hot cells that were searched also have their rows side by side: walking
-back from row to row costs a cache miss each, and cells that are searched once are searched again.
+linear queries over a million rows).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from .box_kernels import Bounding, Boxes, bound_merit, fill_box, index_of, key_above, key_of_cell, may_pass, place_rows
 from .columns import NEVER
-from .frames import F4, F8, I4, I8, U4, U8, B1x2, F4x3, F8x2, I8x2, U8x2, opener, records
+from .frames import F4, F8, I4, I8, U4, U8, B1x2, F4x3, F8x2, I8x2, U8x2, opener
 from .hash_kernels import find_pair, put_pair, remove_pair
 from .kernel import inlined, kernel, trailing_zeros
 from .probe_kernels import fill_features
@@ -33,9 +32,24 @@ BACK_MAX = 2**32 - 1
 # touches one line of memory.
 HOME = np.dtype([("newest", "i8"), ("state", "i8")])
 
-# A hot cell, and its rows side by side if `filled`: where they begin in the shelf, how many, room for how many, and
+# A hot cell, and its rows on the shelf if `filled`: its first block there, how many blocks it has, between which places
+# of them its rows stand, and
 # whether they were looked at since cells cooled down last.
-HOT = np.dtype([("cell", "i8"), ("start", "i8"), ("count", "i8"), ("room", "i8"), ("filled", "i8"), ("used", "i8")])
+HOT = np.dtype(
+    [
+        ("cell", "i8"),
+        ("block", "i8"),
+        ("blocks", "i8"),
+        ("front", "i8"),
+        ("count", "i8"),
+        ("filled", "i8"),
+        ("used", "i8"),
+    ]
+)
+
+Homes = Annotated[Any, HOME, 1]
+HotCells = Annotated[Any, HOT, 1]
+Wanted = Annotated[Any, WANTED, 1]
 
 # What kernels come back for.
 DONE, HOT_FULL, SHELF_FULL, OUT_FULL, HEAP_FULL = 0, 1, 2, 3, 4
@@ -68,17 +82,25 @@ class Ring(NamedTuple):
 class Cells(NamedTuple):
     """home HOME[cells], active i4[boxes] (how many checked cells a box has), hot HOT[h], bits u8[h, w] (queries that
     reach a hot cell), sectors u8[s, w] (queries that reach a box of the sector level), every u8[w] (queries that reach
-    everywhere), shelf_values f8[D * p], shelf_numbers i8[p], fill i8[3]: how many cells are hot, how much of the shelf
-    is used, how much a cell lacked there."""
+    everywhere), fill i8[1]: how many cells are hot."""
 
-    home: records(HOME)
+    home: Homes
     active: I4
-    hot: records(HOT)
+    hot: HotCells
     bits: U8x2
     sectors: U8x2
     every: U8
-    shelf_values: F8
-    shelf_numbers: I8
+    fill: I8
+
+
+class Shelf(NamedTuple):
+    """Rows of hot cells side by side, in blocks of 64: lanes f4[blocks, p, 64] has their features, values
+    f8[blocks * 64, D] their numbers, numbers i8[blocks * 64] which rows they are; fill i8[2]: how many blocks are used,
+    how many a cell lacked."""
+
+    lanes: F4x3
+    values: F8x2
+    numbers: I8
     fill: I8
 
 
@@ -107,7 +129,7 @@ class Reaching(NamedTuple):
     programs: Programs
     filter_of: I8
     stack: F8x2
-    wanted: records(WANTED)
+    wanted: Wanted
     floor: F8
     registered: F8
     probe: F4x3
@@ -138,6 +160,7 @@ class GridArrays(NamedTuple):
     ring: Ring
     boxes: Boxes
     cells: Cells
+    shelf: Shelf
     reaching: Reaching
     scratch: Bounding
     pairs: Pairs
@@ -169,7 +192,7 @@ def take_rows(
     Returns how many have to be tested, with their places in touched i4[n + 1], how many of those lie in cells that have
     to be checked first, and how many numbers lie beyond the extremes.
     """
-    ring, boxes, cells, _, _, _, _, _ = open_grid(frame)
+    ring, boxes, cells, _, _, _, _, _, _ = open_grid(frame)
     n = seq.shape[0]
     start = 0
     while start < n:
@@ -382,7 +405,7 @@ def heat(cells: Any, cell: int) -> int:
     cells.fill[0] += 1
     record = cells.hot[h]
     record.cell = cell
-    record.start = record.count = record.room = record.filled = record.used = 0
+    record.block = record.blocks = record.front = record.count = record.filled = record.used = 0
     for w in range(cells.bits.shape[1]):
         cells.bits[h, w] = np.uint64(0)
     cells.home[cell].state = h
@@ -463,97 +486,6 @@ def cool_down(boxes: Any, cells: Any, first: int) -> None:
             count_active(boxes, cells, key_of_cell(boxes, cell), -1)
 
 
-# -- the shelf: rows of hot cells side by side -----------------------------------------------------------------
-
-
-@kernel
-def shelve(ring: Any, cells: Any, h: int, first: int) -> bool:
-    """Put the rows of a hot cell side by side, oldest first. False if the shelf is full."""
-    record = cells.hot[h]
-    count = 0
-    number = cells.home[record.cell].newest
-    while number >= first:
-        count += 1
-        number -= np.int64(ring.back[number & ring.mask])
-    room = (count + (count >> 1) + 15) & ~7
-    if cells.fill[1] + room > cells.shelf_numbers.shape[0]:
-        cells.fill[2] = room
-        return False
-    record.start = cells.fill[1]
-    record.count = count
-    record.room = room
-    record.filled = 1
-    cells.fill[1] += room
-    place = count
-    number = cells.home[record.cell].newest
-    while place > 0:
-        place -= 1
-        slot = number & ring.mask
-        cells.shelf_numbers[record.start + place] = number
-        for row in range(ring.numbers.shape[0]):
-            cells.shelf_values[record.start * ring.numbers.shape[0] + row * room + place] = ring.numbers[row, slot]
-        number -= np.int64(ring.back[slot])
-    return True
-
-
-@kernel
-def shelve_one(ring: Any, cells: Any, h: int, number: int, first: int) -> None:
-    """Add a new row to a hot cell that is filled; a cell that has no room is taken off the shelf instead."""
-    record = cells.hot[h]
-    height = ring.numbers.shape[0]
-    if record.count == record.room:
-        drop_front(cells, h, first, height)
-    if record.count == record.room:
-        record.filled = 0
-        return
-    cells.shelf_numbers[record.start + record.count] = number
-    for row in range(height):
-        place = record.start * height + row * record.room + record.count
-        cells.shelf_values[place] = ring.numbers[row, number & ring.mask]
-    record.count += 1
-
-
-@kernel
-def drop_front(cells: Any, h: int, first: int, height: int) -> None:
-    """Drop rows before number `first` from the front of a filled cell."""
-    record = cells.hot[h]
-    gone = 0
-    while gone < record.count and cells.shelf_numbers[record.start + gone] < first:
-        gone += 1
-    if gone == 0:
-        return
-    kept = record.count - gone
-    for i in range(kept):
-        cells.shelf_numbers[record.start + i] = cells.shelf_numbers[record.start + gone + i]
-    for row in range(height):
-        base = record.start * height + row * record.room
-        for i in range(kept):
-            cells.shelf_values[base + i] = cells.shelf_values[base + gone + i]
-    record.count = kept
-
-
-@kernel
-def tidy_shelf(cells: Any, height: int, first: int, values: Any, numbers: Any) -> None:
-    """Move filled cells to a new shelf, end to end, without rows before number `first`, with room to grow by half."""
-    used = 0
-    for h in range(cells.fill[0]):
-        record = cells.hot[h]
-        if not record.filled:
-            continue
-        drop_front(cells, h, first, height)
-        room = (record.count + (record.count >> 1) + 15) & ~7
-        for i in range(record.count):
-            numbers[used + i] = cells.shelf_numbers[record.start + i]
-        for row in range(height):
-            source, target = record.start * height + row * record.room, used * height + row * room
-            for i in range(record.count):
-                values[target + i] = cells.shelf_values[source + i]
-        record.start = used
-        record.room = room
-        used += room
-    cells.fill[1] = used
-
-
 # -- tests -----------------------------------------------------------------------------------------------------
 
 
@@ -632,7 +564,7 @@ def merit_of(reaching: Any, q: int, ring: Any, slot: int) -> float:
 def check_cells(frame: Any, cell: Any, touched: Any, count: int) -> int:
     """Check the cells of touched rows that were empty until now; frame: GridArrays. Comes back for room; call again to
     go on."""
-    _, boxes, cells, reaching, scratch, _, _, _ = open_grid(frame)
+    _, boxes, cells, _, reaching, scratch, _, _, _ = open_grid(frame)
     for t in range(count):
         c = cell[touched[t]]
         if cells.home[c].state == UNCHECKED and not check_cell(reaching, boxes, cells, scratch, c):
@@ -641,7 +573,7 @@ def check_cells(frame: Any, cell: Any, touched: Any, count: int) -> int:
 
 
 @kernel
-def test_rows(frame: Any, cell: Any, touched: Any, count: int, first_number: int, first: int, cursor: Any) -> int:
+def test_rows(frame: Any, cell: Any, touched: Any, count: int, first_number: int, cursor: Any) -> int:
     """Rows that reach a query's floor, into the answer; frame: GridArrays.
 
     touched i4: places of the rows to test in cell i4[n], `count` of them, in cells that were checked; row i has number
@@ -650,12 +582,12 @@ def test_rows(frame: Any, cell: Any, touched: Any, count: int, first_number: int
 
     Most tests fail, and the probe tells so at once; what it lets pass is scored as written, query by query.
     """
-    ring, _, cells, reaching, _, pairs, _, out = open_grid(frame)
+    ring, _, cells, _, reaching, _, pairs, _, out = open_grid(frame)
     room = pairs.slot.shape[0]
     while cursor[0] < count:
         if cursor[1] + room > out.number.shape[0]:
             return OUT_FULL
-        t, found = find_pairs(reaching, cells, ring, cell, touched, cursor[0], count, first_number, first, pairs)
+        t, found = find_pairs(reaching, cells, ring, cell, touched, cursor[0], count, first_number, pairs)
         sort_pairs(pairs, found)
         cursor[1] = score_pairs(reaching, ring, pairs, found, out, cursor[1])
         cursor[0] = t
@@ -672,7 +604,6 @@ def find_pairs(
     start: int,
     count: int,
     first_number: int,
-    first: int,
     pairs: Any,
 ) -> tuple[int, int]:
     """Rows and queries that the probe lets pass, into pairs, from touched row `start` on while there is room; returns
@@ -688,8 +619,6 @@ def find_pairs(
         i = touched[t]
         number = first_number + i
         h = home[cell[i]].state
-        if h >= 0 and cells.hot[h].filled:
-            shelve_one(ring, cells, h, number, first)
         if h < 0 and not tests_all:
             continue
         fill_features(ring.numbers, number & ring.mask, attributes, x)
@@ -803,7 +732,7 @@ def tell_ends(frame: Any, numbers: Any, latest: int, cursor: Any) -> int:
 
     cursor i8[2]: which of the numbers is at hand, and how many are in out.
     """
-    ring, boxes, cells, reaching, _, _, _, out = open_grid(frame)
+    ring, boxes, cells, _, reaching, _, _, _, out = open_grid(frame)
     words = cells.every.shape[0]
     filter_of = reaching.filter_of
     for j in range(cursor[0], numbers.shape[0]):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .kernel import kernel
-from .score_kernels import EUCLIDEAN, LINEAR, QUADRATIC
+from .score_kernels import EUCLIDEAN, LINEAR, PROGRAM, QUADRATIC
 from .simd import LANES
 
 # Rounding of sums of up to a hundred products in single precision, many times over.
@@ -35,57 +35,64 @@ def fill_features(numbers: Any, slot: int, height: int, x: Any) -> None:
 
 
 @kernel
-def set_probe(reaching: Any, boxes: Any, q: int) -> None:
-    """Make the probe of query q for its floor. Attributes lie between boxes.least and boxes.most."""
-    probe = reaching.probe
+def set_probe(reaching: Any, boxes: Any, q: int, x: Any) -> None:
+    """Make the probe of query q for its floor; x f4[p] is scratch."""
+    probe, sign = reaching.probe, reaching.wanted[q].sign
     block, lane, width = q // LANES, q % LANES, probe.shape[1] - 1
-    floor = reaching.floor[q]
-    open_probe(probe, q)
-    if not np.isfinite(floor):
-        probe[block, width, lane] = floor if floor > 0.0 else -np.inf
-        return
-    programs, height = reaching.programs, boxes.least.shape[0]
-    shape, sign = programs.shape[q], reaching.wanted[q].sign
+    shape, offset, size = weigh(reaching.programs, q, sign, boxes, x)
+    for feature in range(width):
+        probe[block, feature, lane] = x[feature]
+    probe[block, width, lane] = limit_of(reaching.floor[q], shape, sign, offset, size)
+
+
+@kernel
+def weigh(programs: Any, q: int, sign: float, boxes: Any, x: Any) -> tuple[int, float, float]:
+    """The weights of a query's features, into x f4[p]; returns what `limit_of` takes. Attributes lie between
+    boxes.least and boxes.most."""
+    height, width = boxes.least.shape[0], x.shape[0]
+    shape = programs.shape[q]
+    x[:] = 0.0
     squares = shape == QUADRATIC or shape == EUCLIDEAN
     if shape != LINEAR and (not squares or width < 2 * height):
-        return
-    size = abs(floor)  # how large the numbers are that are added
-    if shape == EUCLIDEAN:
-        if sign * floor < 0.0 and sign > 0.0:
-            return  # every distance reaches it
-        floor = sign * floor * floor
-        size = abs(floor)
+        return PROGRAM, 0.0, 0.0
+    offset = 0.0  # what the sum lacks to be the score
+    size = 0.0  # how large the numbers are that are added
     fits = True
     for t in range(programs.term_first[q], programs.term_last[q]):
         row, w, c = programs.term_row[t], programs.term_weight[t], programs.term_constant[t]
         most = max(abs(boxes.least[row]), abs(boxes.most[row]))
         fits = fits and fits_single(w, most)
         if shape == LINEAR:
-            probe[block, row, lane] += np.float32(sign * w)
+            x[row] += np.float32(sign * w)
             size += abs(w) * most
             continue
         fits = fits and fits_single(w * most, most)
-        probe[block, height + row, lane] += np.float32(sign * w)
+        x[height + row] += np.float32(sign * w)
         size += abs(w) * most * most
         if shape == EUCLIDEAN:
             fits = fits and w >= 0.0 and fits_single(2.0 * w * c, most)
-            probe[block, row, lane] -= np.float32(sign * 2.0 * w * c)
-            floor -= sign * w * c * c
+            x[row] -= np.float32(sign * 2.0 * w * c)
+            offset += sign * w * c * c
             size += w * (2.0 * abs(c) * most + c * c)
-    limit = floor - SLACK * size
-    if fits and abs(limit) < _MOST:
-        probe[block, width, lane] = np.float32(limit)
-    else:
-        open_probe(probe, q)
+    if not fits:
+        x[:] = 0.0
+        return PROGRAM, 0.0, 0.0
+    return shape, offset, size
 
 
 @kernel
-def open_probe(probe: Any, q: int) -> None:
-    """A probe that all rows pass."""
-    width = probe.shape[1] - 1
-    for feature in range(width):
-        probe[q // LANES, feature, q % LANES] = 0.0
-    probe[q // LANES, width, q % LANES] = -np.inf
+def limit_of(floor: float, shape: int, sign: float, offset: float, size: float) -> Any:
+    """What sums of rows reach whose merit is not below a floor; takes what `weigh` returned."""
+    if not np.isfinite(floor):
+        return np.float32(floor) if floor > 0.0 else np.float32(-np.inf)
+    if shape == PROGRAM:
+        return np.float32(-np.inf)
+    if shape == EUCLIDEAN:
+        if sign > 0.0 and floor < 0.0:
+            return np.float32(-np.inf)  # every distance reaches it
+        floor = sign * floor * floor
+    limit = floor - offset - SLACK * (abs(floor) + size)
+    return np.float32(limit) if abs(limit) < _MOST else np.float32(-np.inf)
 
 
 @kernel

