@@ -92,6 +92,8 @@ def main() -> None:
     asked.out.mkdir(parents=True, exist_ok=True)
     for picture in PICTURES:
         rows = [row for row in sweep["rows"] if row["data"] == picture.data]
+        if not rows:
+            continue  # the sweep was over some of the axes only
         path = asked.out / f"{picture.file}.svg"
         figure = _drawn(picture, rows, _caption(sweep))
         figure.savefig(path, metadata={"Date": None})
