@@ -26,6 +26,7 @@ import numpy as np
 from ..queries import AnyQuery, Stream
 from ..queries.expressions import Op
 from ..queries.shapes import Shape
+from .arrival_kernels import test_rows
 from .asked import ALL_ROWS, Asked, PerId
 from .base import Algorithm, RowSide
 from .box_kernels import Bounding, Boxes, place_rows
@@ -56,7 +57,6 @@ from .grid_kernels import (
     superseded,
     take_rows,
     tell_ends,
-    test_rows,
 )
 from .ring import RowRing
 from .score_kernels import BLOCK
@@ -73,6 +73,7 @@ _HOT_MIN = 64
 _SHELF_MIN = 64  # blocks
 _HEAP_MIN = 1024
 _PAIRS_MIN = 4096
+_ROWS_AT_ONCE = 512  # whose features lie side by side
 
 
 class GridAlgorithm(Algorithm):
@@ -468,18 +469,28 @@ def _answer(room: int) -> Answer:
 
 def _pairs(slots: int, height: int, width: int, attributes: int, features: int) -> Pairs:
     """Scratch for rows with `height` numbers and `width` columns."""
-    room = max(_PAIRS_MIN, LANES * (-(-slots // LANES)))
+    words = -(-slots // LANES)
+    room = max(_PAIRS_MIN, LANES * words)
     return Pairs(
+        row=np.empty(room, np.int32),
+        word=np.empty(room, np.int32),
+        lanes=np.empty(room, np.uint64),
+        probed=np.empty(words, np.bool_),
+        features=np.empty((_ROWS_AT_ONCE, features), np.float32),
+        x=np.empty(features, np.float32),
+        attributes=attributes,
         slot=np.empty(room, np.int32),
         number=np.empty(room, np.int64),
-        by_slot=np.empty(room, np.int64),
+        order=np.empty(room, np.int32),
         begin=np.empty(slots + 2, np.int64),
+        which=np.empty(BLOCK, np.int32),
+        chosen=np.empty(BLOCK, np.int64),
+        place=np.empty(BLOCK, np.int32),
         scores=np.empty(BLOCK),
+        filters=np.empty(BLOCK, np.int32),
         numbers=np.empty((height, BLOCK)),
         columns=np.empty((width, BLOCK), np.int64),
         known=np.empty((width, BLOCK), np.bool_),
-        x=np.empty(features, np.float32),
-        attributes=attributes,
     )
 
 

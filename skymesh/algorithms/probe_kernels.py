@@ -24,17 +24,6 @@ _LEAST, _MOST = 1e-30, 1e30
 
 
 @kernel
-def fill_features(numbers: Any, slot: int, height: int, x: Any) -> None:
-    """The features of the row at a slot: numbers f8[D, c], of which the first `height` are attributes; x f4[height] or
-    f4[2 * height]."""
-    for row in range(height):
-        x[row] = np.float32(numbers[row, slot])
-    if x.shape[0] > height:
-        for row in range(height):
-            x[height + row] = np.float32(numbers[row, slot] * numbers[row, slot])
-
-
-@kernel
 def set_probe(reaching: Any, boxes: Any, q: int, x: Any) -> None:
     """Make the probe of query q for its floor; x f4[p] is scratch."""
     probe, sign = reaching.probe, reaching.wanted[q].sign
