@@ -83,6 +83,8 @@ class Lane:
         self._pending = Pending()
         self._groups = Groups()
         self._teams: list[Team] = []
+        self._row_teams: list[Team] = []  # those of them over count windows, and over time windows
+        self._time_teams: list[Team] = []
         self._running: dict[str, Running] = {}
         self._grouped: dict[str, Running] = {}
         self._ends = {False: NEVER, True: NEVER}  # the soonest end of a query, in rows and in time
@@ -155,6 +157,7 @@ class Lane:
         team = Team(self._make_algorithm(kind, domains=self._domains.axes, **options), by_id=by_id)
         team.algorithm.is_late = recalls and kind.keeps_rows
         self._teams.append(team)
+        self._tell_teams_apart()
         return team
 
     def remove(self, name: str) -> Piece:
@@ -168,7 +171,12 @@ class Lane:
         self._groups.remove(running.number)
         if not team.queries:
             self._teams.remove(team)
+            self._tell_teams_apart()
         return ended
+
+    def _tell_teams_apart(self) -> None:
+        self._row_teams = [team for team in self._teams if not team.algorithm.is_time]
+        self._time_teams = [team for team in self._teams if team.algorithm.is_time]
 
     def _end(self, running: Running) -> Piece:
         at = running.team.algorithm.last_point(running.slot)
@@ -212,13 +220,12 @@ class Lane:
             for team in self._teams:
                 team.algorithm.learn(self._domains.axes)
         good = None if split.verdict is None else np.flatnonzero(split.verdict == 0)
-        teams = [team for team in self._teams if not team.algorithm.is_time]
         pieces: list[Piece] = []
-        if teams or self._grouped:
+        if self._row_teams or self._grouped:
             rows = self._encoder.rows(raw, is_time=False)
             for running in self._grouped.values():
                 self._register(running, rows, good)
-            pieces = self._advance_rows(teams, rows)
+            pieces = self._advance_rows(rows)
         self._history.add_arrived(raw, self.splitter.next_seq)
         if self.stream.time is not None:
             self._pending.add(raw if good is None else raw.take(good))
@@ -226,9 +233,9 @@ class Lane:
         self._drop_texts()
         return pieces + self._ended()
 
-    def _advance_rows(self, teams: list[Team], rows: Rows) -> list[Piece]:
+    def _advance_rows(self, rows: Rows) -> list[Piece]:
         upto, has_time = self.upto(is_time=False), self.stream.time is not None
-        return [team.piece(team.algorithm.advance(rows, upto), has_time=has_time) for team in teams]
+        return [team.piece(team.algorithm.advance(rows, upto), has_time=has_time) for team in self._row_teams]
 
     def _advance_time(self, *, flush: bool = False) -> list[Piece]:
         upto = self.upto(is_time=True)
@@ -236,11 +243,12 @@ class Lane:
             return []
         raw = self._pending.due(upto) or self.splitter.empty_rows()
         self._history.add_due(raw, upto)
-        teams = [team for team in self._teams if team.algorithm.is_time]
-        if not teams:
+        if not self._time_teams:
             return []
         rows = self._encoder.rows(raw, is_time=True)
-        return [team.piece(team.algorithm.advance(rows, upto, flush=flush), has_time=True) for team in teams]
+        return [
+            team.piece(team.algorithm.advance(rows, upto, flush=flush), has_time=True) for team in self._time_teams
+        ]
 
     def heartbeat(self, time: int) -> list[Piece]:
         self.splitter.heartbeat(time)
@@ -267,7 +275,7 @@ class Lane:
 
     def _ended(self) -> list[Piece]:
         """Queries whose `until` is passed."""
-        pieces = []
+        pieces: list[Piece] = []
         for is_time, soonest in self._ends.items():
             if soonest == NEVER or soonest > (upto := self.upto(is_time=is_time)):
                 continue

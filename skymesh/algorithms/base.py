@@ -272,17 +272,18 @@ class Algorithm(ABC):
 
     def advance(self, rows: Rows, upto: int, *, flush: bool = False) -> Changes:
         """Take rows in and give the changes at every point up to `upto`, with flush also the point that covers it."""
+        count = len(rows)
         start = 0
         while True:
-            stop = min(start + self._rows_per_part(), len(rows))
-            if 0 < stop < len(rows):
+            stop = min(start + self._rows_per_part(), count)
+            if 0 < stop < count:
                 # Rows with one position stay together: what a ranking asks for ends at a position, and a row beyond it
                 # that came already would be neither in the answer nor sent again.
                 stop = int(np.searchsorted(rows.at, rows.at[stop - 1], side="right"))
             # Until the last part, points are complete only before the first row that is still to come.
-            reached = upto if stop == len(rows) else int(rows.at[stop]) - 1
-            self._advance(rows.span(start, stop), reached, flush=flush and stop == len(rows))
-            if stop == len(rows):
+            reached = upto if stop == count else int(rows.at[stop]) - 1
+            self._advance(rows.span(start, stop), reached, flush=flush and stop == count)
+            if stop == count:
                 return self._query_side.changes()
             start = stop
 

@@ -137,6 +137,12 @@ class Hits:
         return len(self.ranking)
 
 
+_NONE: Ints = np.empty(0, np.int64)
+NO_HITS = Hits(
+    np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), _NONE, Objects(_NONE, _NONE, _NONE, _NONE, None)
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Spans:
     """What rankings ask for that hold too little: ranking i4[s], the rest i8[s].

@@ -31,7 +31,7 @@ from .asked import ALL_ROWS, Asked, PerId
 from .base import Algorithm, RowSide
 from .box_kernels import Bounding, Boxes, place_rows
 from .boxes import Axis, axes_of, build, intervals_for, scratch_with, widen
-from .columns import EVER, Floats, Hits, Ints, Rows, Spans, State, never
+from .columns import EVER, NO_HITS, Floats, Hits, Ints, Rows, Spans, State, never
 from .frames import pack
 from .grid_kernels import (
     DONE,
@@ -182,7 +182,7 @@ class Grid(RowSide):
     def insert(self, rows: Rows, upto: int, *, flush: bool = False) -> Hits:
         count, ring = len(rows), self._ring
         if not count:
-            return self._hits(0)
+            return NO_HITS
         first_number = ring.end
         self._stale |= ring.make_room(rows)
         self._refresh()
@@ -414,9 +414,6 @@ class Grid(RowSide):
         room = max(_SHELF_MIN, 2 * (blocks + int(old.fill[1])))
         self._shelf = _shelf(room, old.lanes.shape[1], old.values.shape[1])
         tidy(cells, old, self._ring.first, self._shelf)
-
-    def _hits(self, count: int) -> Hits:
-        return self._hits_of(*[column[:count].copy() for column in self._answer])
 
     def _hits_of(self, ranking: np.ndarray, number: Ints, merit: Floats, until: Ints) -> Hits:
         """Rows of the ring as hits."""

@@ -77,6 +77,9 @@ class Ring(NamedTuple):
     mask: int
 
 
+open_ring = opener(Ring)
+
+
 class Cells(NamedTuple):
     """home HOME[cells], active i4[boxes] (how many checked cells a box has), hot HOT[h], bits u8[h, w] (queries that
     reach a hot cell), sectors u8[s, w] (queries that reach a box of the sector level), every u8[w] (queries that reach
@@ -269,6 +272,12 @@ def first_beyond(ring: Any, first: int, end: int, at: int) -> int:
         else:
             high = middle
     return low
+
+
+@kernel
+def first_after(frame: Any, first: int, end: int, at: int) -> int:
+    """The same for a frame of a Ring."""
+    return first_beyond(open_ring(frame), first, end, at)
 
 
 # -- rows of one id --------------------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from .columns import NEVER, Carried, Ints, Objects, Rows, State
-from .grid_kernels import Ring, first_beyond, forget_ids, kill_ids, link_ids
+from .frames import pack
+from .grid_kernels import Ring, first_after, forget_ids, kill_ids, link_ids
 from .pair_table import PairTable
 
 ROOM_MIN = 1024
@@ -36,7 +37,7 @@ class RowRing:
         self._has_time = has_time or is_time
         self._carried: deque[tuple[int, Carried]] = deque()  # number of its first row, and the batch
         self._newest = PairTable()  # (0, id): number of its newest row
-        self.arrays = self._made(ROOM_MIN, 0, 0)
+        self._have(self._made(ROOM_MIN, 0, 0))
 
     def __len__(self) -> int:
         return self.end - self.first
@@ -105,7 +106,11 @@ class RowRing:
                 new[numbers & grown.mask] = old[numbers & ring.mask]
             else:
                 new[: len(old), numbers & grown.mask] = old[:, numbers & ring.mask]
-        self.arrays = grown
+        self._have(grown)
+
+    def _have(self, arrays: Ring) -> None:
+        self.arrays = arrays
+        self._frame = pack(arrays)
 
     def _made(self, room: int, height: int, width: int) -> Ring:
         plain = {name: np.zeros(room, kind) for name, kind in _PLAIN.items()}
@@ -126,7 +131,7 @@ class RowRing:
 
     def forget(self, horizon: int) -> int:
         """Drop rows at or below a position; returns how many."""
-        first = int(first_beyond(self.arrays, self.first, self.end, horizon))
+        first = int(first_after(self._frame, self.first, self.end, horizon))
         gone = first - self.first
         if gone and self.has_links:
             self._newest.count -= forget_ids(self.arrays, self._newest.slots, self.first, first)
@@ -189,7 +194,7 @@ class RowRing:
 
     def restore(self, state: State) -> None:
         self.first = self.end = state["first"]
-        self.arrays = self._made(ROOM_MIN, *state["height"])
+        self._have(self._made(ROOM_MIN, *state["height"]))
         self._make_room(state["end"] - state["first"], *state["height"])
         self.end = state["end"]
         place = self.numbers_held() & self.arrays.mask

@@ -17,7 +17,7 @@ import numpy as np
 
 from .asked import ALL_ROWS, Asked, Emit, PerId
 from .carried_store import CarriedStore
-from .columns import EVER, NEVER, Changes, Floats, Hits, Ints, Objects, Spans, State
+from .columns import EVER, NEVER, NO_HITS, Changes, Floats, Hits, Ints, Objects, Spans, State
 from .frames import pack
 from .keeping import Keeping
 from .pair_table import PairTable
@@ -293,7 +293,7 @@ class Standings:
             if piece.objects.carried is not None:
                 rows = np.unique(piece.row).astype(np.int64)
                 self._carried.add(piece.objects.seq[rows], piece.objects.carried.take(rows))
-        hits = pieces[0] if len(pieces) == 1 else _together(pieces)
+        hits = pieces[0] if len(pieces) == 1 else _together(pieces) if pieces else NO_HITS
         if len(hits) > len(self._hits):
             self._hits = np.empty(2 * len(hits), ENTRY)
         o = hits.objects

@@ -52,7 +52,7 @@ class Encoder:
         count = len(raw)
         self._has_rows |= count > 0
         columns = np.zeros((len(self._columns), count), np.int64)
-        known = np.zeros((len(self._columns), count), np.bool_)
+        known = np.zeros(columns.shape, np.bool_)
         for name, row in self._columns.items():
             columns[row], known[row] = self._codes(_one(raw.columns, name))
         return Rows(
@@ -84,6 +84,8 @@ class Encoder:
 
     def _carried(self, raw: RawRows) -> Carried | None:
         """What results may show of a row: the columns that some query carries, and ids that are texts."""
+        if not self._carries and raw.id_text is None:
+            return None
         shown: dict[str, object] = {}
         for name in sorted(self._carries):
             if name in self._stream.columns:
@@ -92,7 +94,7 @@ class Encoder:
                 shown[name] = raw.numbers[self._numbers[name]]
         if raw.id_text is not None:
             shown["id"] = raw.id_text
-        return Carried(pa.table(shown)) if shown else None
+        return Carried(pa.table(shown))
 
 
 def _one(table: pa.Table | None, name: str) -> pa.Array:

@@ -35,44 +35,58 @@ class PlainColumns(NamedTuple):
     is_finite: bool
 
 
-def plain_columns(stream: Stream, data: object) -> PlainColumns | None:
-    """What a stream must have of a batch; None if a column is missing, has nulls or wants more than a copy."""
-    columns = _find(required_names(stream), data)
-    if columns is None:
-        return None
-    ids = (_texts if stream.id.type == "string" else _ints)(columns.pop(0))
-    time = None if stream.time is None else _times(columns.pop(0))
-    if ids is None or (time is None and stream.time is not None):
-        return None
-    arrays = []
-    for column in columns:
-        array = _array(column, "iuf")
-        if array is None:
+class PlainReader:
+    """Reads the plain columns of a stream's batches."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._names = required_names(stream)
+        self._ids = _texts if stream.id.type == "string" else _ints
+        self._has_time = stream.time is not None
+
+    def read(self, data: object) -> PlainColumns | None:
+        """What the stream must have of a batch; None if a column is missing, has nulls or wants more than a copy."""
+        columns = self._find(data)
+        if columns is None:
             return None
-        arrays.append(array)
-    numbers = np.empty((len(arrays), len(ids)), np.float64)
-    np.concatenate(arrays, out=numbers.reshape(-1))
-    return PlainColumns(ids, time, numbers, all_finite(numbers))
+        ids, time, first = self._ids(columns[0]), None, 1
+        if self._has_time:
+            time, first = _times(columns[1]), 2
+            if time is None:
+                return None
+        if ids is None:
+            return None
+        arrays = []
+        for column in columns[first:]:
+            array = _array(column, "iuf")
+            if array is None:
+                return None
+            arrays.append(array)
+        numbers = np.empty((len(arrays), len(ids)), np.float64)
+        np.concatenate(arrays, out=numbers.reshape(-1))
+        return PlainColumns(ids, time, numbers, all_finite(numbers))
+
+    def _find(self, data: Any) -> list[Any] | None:
+        """The columns in the order of their names."""
+        if type(data) is not dict:
+            if not isinstance(data, pa.RecordBatch | pa.Table):
+                return None
+            schema = data.schema
+            places = [schema.get_field_index(name) for name in self._names]  # -1: none or several of that name
+            return None if min(places) < 0 else [data.column(place) for place in places]
+        length = -1
+        for column in data.values():  # also those that nobody reads have to be as long as the others
+            if not isinstance(column, _COLUMNS):
+                return None
+            if len(column) != length:
+                if length >= 0:
+                    return None
+                length = len(column)
+        return [data.get(name) for name in self._names] if length >= 0 else None
 
 
 def required_names(stream: Stream) -> list[str]:
     """Id, time and attributes, in the order in which a row's first fault is looked for."""
     return [stream.id.column, *([] if stream.time is None else [stream.time]), *stream.attributes]
-
-
-def _find(names: list[str], data: Any) -> list[Any] | None:
-    if isinstance(data, pa.RecordBatch | pa.Table):
-        schema = data.schema
-        places = [schema.get_field_index(name) for name in names]  # -1: none or several of that name
-        return None if min(places) < 0 else [data.column(place) for place in places]
-    if type(data) is not dict:
-        return None
-    lengths = set()
-    for column in data.values():  # also those that nobody reads have to be as long as the others
-        if not isinstance(column, _COLUMNS):
-            return None
-        lengths.add(len(column))
-    return [data.get(name) for name in names] if len(lengths) == 1 else None
 
 
 def _array(column: Any, kinds: str) -> np.ndarray | None:

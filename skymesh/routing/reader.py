@@ -22,7 +22,7 @@ from ..errors import InputError
 from ..queries import Stream
 from ..queries.units import microseconds_since_epoch
 from .check_kernels import all_finite, all_within
-from .plain_columns import TIME_MAX, Floats, Ints, plain_columns, required_names
+from .plain_columns import TIME_MAX, Floats, Ints, PlainReader, required_names
 
 Flags = NDArray[np.bool_]
 
@@ -83,29 +83,37 @@ class Batch:
         return None if self.faults is None else np.flatnonzero(self.faults.reason == Fault.NONE)
 
 
-def read(stream_name: str, stream: Stream, data: object) -> Batch:
-    """The columns of a push, or InputError naming what is missing or wrong."""
-    plain = plain_columns(stream, data)
-    if plain is not None and plain.is_finite and not stream.columns:
-        return Batch(plain.id, plain.time, plain.numbers, None, None)
-    source = _Source(stream_name, data)
-    if plain is None:
-        numbers = np.empty((len(stream.attributes), source.count), np.float64)
-        cells = _read_required(source, stream, numbers)
-    else:
-        numbers = plain.numbers
-        cells = [Cells(plain.id), *([] if plain.time is None else [Cells(plain.time)]), *map(Cells, numbers)]
-    required = dict(zip(required_names(stream), cells, strict=True))
-    columns = {name: _READ[kind](source, name) for name, kind in stream.columns.items()}
-    clean = all(c.is_clean for c in required.values()) and not any(c.wrong for c in columns.values())
-    is_finite = all_finite(numbers) if plain is None else plain.is_finite
-    return Batch(
-        cells[0].values,
-        None if stream.time is None else cells[1].values,
-        numbers,
-        pa.table({name: _arrow(cells) for name, cells in columns.items()}) if columns else None,
-        None if clean and is_finite else _faults(source.count, required, columns),
-    )
+class Reader:
+    """Reads what is pushed to one stream."""
+
+    def __init__(self, name: str, stream: Stream) -> None:
+        self._name = name
+        self._stream = stream
+        self._plain = PlainReader(stream)
+
+    def read(self, data: object) -> Batch:
+        """The columns of a push, or InputError naming what is missing or wrong."""
+        stream, plain = self._stream, self._plain.read(data)
+        if plain is not None and plain.is_finite and not stream.columns:
+            return Batch(plain.id, plain.time, plain.numbers, None, None)
+        source = _Source(self._name, data)
+        if plain is None:
+            numbers = np.empty((len(stream.attributes), source.count), np.float64)
+            cells = _read_required(source, stream, numbers)
+        else:
+            numbers = plain.numbers
+            cells = [Cells(plain.id), *([] if plain.time is None else [Cells(plain.time)]), *map(Cells, numbers)]
+        required = dict(zip(required_names(stream), cells, strict=True))
+        columns = {name: _READ[kind](source, name) for name, kind in stream.columns.items()}
+        clean = all(c.is_clean for c in required.values()) and not any(c.wrong for c in columns.values())
+        is_finite = all_finite(numbers) if plain is None else plain.is_finite
+        return Batch(
+            cells[0].values,
+            None if stream.time is None else cells[1].values,
+            numbers,
+            pa.table({name: _arrow(cells) for name, cells in columns.items()}) if columns else None,
+            None if clean and is_finite else _faults(source.count, required, columns),
+        )
 
 
 def _read_required(source: _Source, stream: Stream, numbers: Floats) -> list[Cells]:

@@ -17,7 +17,7 @@ from ..queries import Stream
 from ..queries.units import microseconds_of
 from .check_kernels import FUTURE, LATE, count_up, judge_times
 from .raw_rows import ARROW_TYPES, Ints, RawRows, no_times
-from .reader import Batch, Fault, read
+from .reader import Batch, Fault, Reader
 from .rejects import Reject, Rejects, last_rows
 from .texts import Texts
 
@@ -38,6 +38,7 @@ class Splitter:
     def __init__(self, name: str, stream: Stream) -> None:
         self._name = name
         self._stream = stream
+        self._reader = Reader(name, stream)
         self._lateness = microseconds_of(stream.lateness)
         self._max_ahead = microseconds_of(stream.max_ahead)
         self.next_seq = 0
@@ -52,7 +53,7 @@ class Splitter:
 
     def split(self, data: object, now: int) -> Split:
         """Check, judge and number a batch. Changes nothing: `commit` does."""
-        batch = read(self._name, self._stream, data)
+        batch = self._reader.read(data)
         rows = self._numbered(batch, batch.good())
         if batch.time is None:
             return Split(rows, None, EVER, batch)

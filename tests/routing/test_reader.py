@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import skymesh as sm
-from skymesh.routing import reader
-from skymesh.routing.reader import Fault, read
+from skymesh.routing.plain_columns import PlainReader
+from skymesh.routing.reader import Fault, Reader
 
 STREAM = sm.Stream(
     id="id",
@@ -33,6 +33,10 @@ GOOD = {
     "fee": [0.5, None],
 }
 T0_US = 1_767_225_600_000_000
+
+
+def read(name, stream, data):
+    return Reader(name, stream).read(data)
 
 
 def faults(data, stream=STREAM) -> list[tuple[str, str] | None]:
@@ -277,7 +281,7 @@ def test_plain_columns_are_read_like_any_others(monkeypatch, shape, name, column
         data = pa.table({**data, name: column})
         data = data.to_batches()[0] if shape == "record batch" else data
     found = read("s", PLAIN, data), faults(data, PLAIN)
-    monkeypatch.setattr(reader, "plain_columns", lambda *_: None)
+    monkeypatch.setattr(PlainReader, "read", lambda *_: None)
     expected = read("s", PLAIN, data), faults(data, PLAIN)
     assert found[1] == expected[1]
     good = [row for row, fault in enumerate(expected[1]) if fault is None]
