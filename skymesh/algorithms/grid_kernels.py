@@ -81,9 +81,9 @@ open_ring = opener(Ring)
 
 
 class Cells(NamedTuple):
-    """home HOME[cells], active i4[boxes] (how many checked cells a box has), hot HOT[h], bits u8[h, w] (queries that
-    reach a hot cell), sectors u8[s, w] (queries that reach a box of the sector level), every u8[w] (queries that reach
-    everywhere), fill i8[1]: how many cells are hot."""
+    """home HOME[cells], active i4[boxes] (how many checked cells a box has), hot HOT[h], fill i8[1]: how many cells are
+    hot; and sets of queries: bits u8[h, w + 1] (those that reach a hot cell), sectors u8[s, w + 1] (those that reach a
+    box of the sector level), every u8[w + 1] (those that reach everywhere)."""
 
     home: Homes
     active: I4
@@ -106,16 +106,16 @@ class Shelf(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Scratch for tests of rows: the words of queries that rows meet, row i4[m], word i4[m] and which of its lanes
-    u8[m]; whether words have probes probed b1[w]; features f4[n, p] of rows, x f4[p] of one, and how many of them are
-    attributes; pairs of row and query slot i4[m], number i8[m], in the order of the queries' kinds order i4[m] and
-    begin i8[queries + 2]; of a block of them which i4[BLOCK], chosen i8[BLOCK], place i4[BLOCK], scores f8[BLOCK],
-    filters i4[BLOCK]; rows side by side numbers f8[D, BLOCK], columns i8[C, BLOCK], known b1[C, BLOCK]."""
+    """Scratch for tests of rows. The hot cells of rows hot i4[n], and the words of queries that they meet: row i4[m],
+    word i4[m], which of its lanes u8[m]. Features of rows f4[n, p], of one x f4[p], and how many of them are
+    attributes. Pairs of row and query: slot i4[m], number i8[m], in the order of the queries' kinds order i4[m] and
+    begin i8[queries + 2]. A block of them: which i4[BLOCK], chosen i8[BLOCK], place i4[BLOCK], scores f8[BLOCK],
+    filters i4[BLOCK]. Rows side by side: numbers f8[D, BLOCK], columns i8[C, BLOCK], known b1[C, BLOCK]."""
 
+    hot: I4
     row: I4
     word: I4
     lanes: U8
-    probed: B1
     features: F4x2
     x: F4
     attributes: int
@@ -145,6 +145,7 @@ class Reaching(NamedTuple):
     floor: F8
     registered: F8
     probe: F4x3
+    probed: B1
 
 
 class Opened(NamedTuple):
@@ -377,14 +378,25 @@ def superseded(ring: Any, first: int, first_number: int, end: int, since_most: i
 # -- hot cells -------------------------------------------------------------------------------------------------
 
 
+# A set of queries is a line of words with a bit for each query. One more word tells which of the others are not empty:
+# bit w % 64 for word w. Of a thousand queries a hot cell has 30, in 5 of 16 words.
+
+
 @kernel
 def set_bit(words: Any, q: int) -> None:
-    words[q >> 6] |= np.uint64(1) << np.uint64(q & 63)
+    w = q >> 6
+    words[w] |= np.uint64(1) << np.uint64(q & 63)
+    words[words.shape[0] - 1] |= np.uint64(1) << np.uint64(w & 63)
 
 
 @kernel
 def clear_bit(words: Any, q: int) -> None:
-    words[q >> 6] &= ~(np.uint64(1) << np.uint64(q & 63))
+    w, last = q >> 6, words.shape[0] - 1
+    words[w] &= ~(np.uint64(1) << np.uint64(q & 63))
+    for other in range(w & 63, last, 64):
+        if words[other] != np.uint64(0):
+            return
+    words[last] &= ~(np.uint64(1) << np.uint64(w & 63))
 
 
 @kernel
@@ -394,10 +406,7 @@ def has_bit(words: Any, q: int) -> bool:
 
 @kernel
 def is_clear(words: Any) -> bool:
-    for word in words:
-        if word != np.uint64(0):
-            return False
-    return True
+    return words[words.shape[0] - 1] == np.uint64(0)
 
 
 @kernel
@@ -441,7 +450,7 @@ def check_cell(reaching: Any, boxes: Any, cells: Any, scratch: Any, cell: int) -
     ]
     fill_box(boxes, 0, key, scratch.box_low, scratch.box_high)
     h = -1
-    for w in range(sector.shape[0]):
+    for w in range(sector.shape[0] - 1):
         word = sector[w]
         while word != np.uint64(0):
             q = 64 * w + trailing_zeros(word)
@@ -609,7 +618,7 @@ def tell_ends(frame: Any, numbers: Any, latest: int, cursor: Any) -> int:
     cursor i8[2]: which of the numbers is at hand, and how many are in out.
     """
     ring, boxes, cells, _, reaching, _, _, _, out = open_grid(frame)
-    words = cells.every.shape[0]
+    words = cells.every.shape[0] - 1
     filter_of = reaching.filter_of
     for j in range(cursor[0], numbers.shape[0]):
         cursor[0] = j
