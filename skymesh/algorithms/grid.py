@@ -188,8 +188,9 @@ class Grid(RowSide):
         self._stale |= ring.make_room(rows)
         self._refresh()
         cell, touched = np.empty(count, np.int32), np.empty(count + 1, np.int32)
+        frame = self._arrays()
         tested, unchecked, beyond = take_rows(
-            self._arrays(), rows.numbers, rows.seq, rows.time, rows.id, first_number, cell, touched
+            frame, rows.numbers, rows.seq, rows.time, rows.id, first_number, cell, touched
         )
         ring.append(rows)
         if beyond:
@@ -199,22 +200,22 @@ class Grid(RowSide):
         cursor = np.zeros(2, np.int64)
         if unchecked:
             self._check(cell, touched, tested)
+        if unchecked or beyond:
+            frame = self._arrays()
         while tested:
-            status = test_rows(self._arrays(), cell, touched, tested, first_number, cursor)
+            status = test_rows(frame, cell, touched, tested, first_number, cursor)
             if status == DONE:
                 break
             self._make_room(status, int(cursor[1]))
+            frame = self._arrays()
         found = int(cursor[1])
-        row = self._answer.number[:found] - first_number
         if ring.has_links:
             return self._with_ends(found, first_number)
-        return Hits(
-            self._answer.ranking[:found].copy(),
-            row.astype(np.int32),
-            self._answer.merit[:found].copy(),
-            never(found),
-            rows,
-        )
+        if not found:
+            return NO_HITS
+        ranking, number, merit, _ = self._answer
+        row = np.subtract(number[:found], first_number, dtype=np.int32, casting="unsafe")
+        return Hits(ranking[:found].copy(), row, merit[:found].copy(), never(found), rows)
 
     def _check(self, cell: np.ndarray, touched: np.ndarray, count: int) -> None:
         """Find out which queries reach the cells that were empty."""
