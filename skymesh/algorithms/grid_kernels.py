@@ -15,7 +15,17 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from .box_kernels import Bounding, Boxes, bound_merit, fill_box, index_of, key_above, key_of_cell, may_pass, place_rows
+from .box_kernels import (
+    Bounding,
+    Boxes,
+    bound_merit,
+    fill_box,
+    index_of,
+    key_above,
+    key_of_cell,
+    may_pass,
+    place_column,
+)
 from .columns import NEVER
 from .frames import B1, F4, F8, I4, I8, U4, U8, B1x2, F4x2, F4x3, F8x2, I8x2, U8x2, opener
 from .hash_kernels import find_pair, put_pair, remove_pair
@@ -207,6 +217,8 @@ def take_rows(
     """
     ring, boxes, cells, _, _, _, _, _, _ = open_grid(frame)
     n = seq.shape[0]
+    cell[:] = 0
+    beyond = 0
     start = 0
     while start < n:
         slot = (first_number + start) & ring.mask
@@ -215,10 +227,14 @@ def take_rows(
         copy_part(ring.id, slot, id_, start, count)
         if ring.time.shape[0] > 0:
             copy_part(ring.time, slot, time, start, count)
+        part = cell[start : start + count]
         for row in range(numbers.shape[0]):
-            copy_part(ring.numbers[row], slot, numbers[row], start, count)
+            x, copy = numbers[row, start : start + count], ring.numbers[row, slot : slot + count]
+            if row < boxes.least.shape[0]:
+                beyond += place_column(boxes, row, x, copy, part)
+            else:
+                copy_part(copy, 0, x, 0, count)
         start += count
-    beyond = place_rows(numbers, boxes, 0, cell)
     tested = link_rows(ring, cells, cell, first_number, not is_clear(cells.every), touched)
     unchecked = 0
     for t in range(tested):
