@@ -214,7 +214,7 @@ class Grid(RowSide):
         if not found:
             return NO_HITS
         ranking, number, merit, _ = self._answer
-        row = np.subtract(number[:found], first_number, dtype=np.int32, casting="unsafe")
+        row = (number[:found] - first_number).astype(np.int32)
         return Hits(ranking[:found].copy(), row, merit[:found].copy(), never(found), rows)
 
     def _check(self, cell: np.ndarray, touched: np.ndarray, count: int) -> None:
