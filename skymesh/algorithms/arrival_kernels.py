@@ -2,8 +2,7 @@
 
 In steps, each a loop over a few hundred rows that does one thing, so that none of them waits for a branch: which words
 of queries a row meets, what the probe leaves of them, the pairs of row and query in these, their scores, and which of
-them count (400 nearest-neighbour queries, 1,000 rows, of which 750 meet some: 28 us a
-batch, and 61 row by row).
+them count (400 nearest-neighbour queries, 1,000 rows, of which 750 meet some: 28 us a batch, and 61 row by row).
 """
 
 from __future__ import annotations
@@ -152,12 +151,10 @@ def judge_pairs(reaching: Any, ring: Any, pairs: Any, out: Any, fill: int) -> in
 def judge_block(reaching: Any, ring: Any, pairs: Any, order: Any, out: Any, fill: int) -> int:
     """The same for up to BLOCK pairs of one kind."""
     which, number, place, merits = pairs.which, pairs.chosen, pairs.place, pairs.scores
-    count = order.shape[0]
-    for j in range(count):
+    for j in range(order.shape[0]):
         which[j] = pairs.slot[order[j]]
-        number[j] = pairs.number[order[j]]
-        place[j] = number[j] & ring.mask
-    count = keep_reaching(reaching, ring, which, number, place, merits, count)
+        place[j] = pairs.number[order[j]] & ring.mask
+    count = keep_reaching(reaching, ring, pairs, order)
     if count > 0 and reaching.filter_of[which[0]] >= 0:
         count = keep_passing(reaching, ring, pairs, count)
     for j in range(count):
@@ -175,24 +172,27 @@ def judge_block(reaching: Any, ring: Any, pairs: Any, order: Any, out: Any, fill
 
 
 @kernel
-def keep_reaching(reaching: Any, ring: Any, which: Any, number: Any, place: Any, merits: Any, count: int) -> int:
-    """Keep of pairs those whose merit is not below the query's floor, with their merits; returns how many."""
-    wanted, floor, scores = reaching.wanted, reaching.floor, reaching.stack[0]
+def keep_reaching(reaching: Any, ring: Any, pairs: Any, order: Any) -> int:
+    """Keep of pairs those whose merit is not below the query's floor, with merits and numbers; returns how many."""
+    which, place, merits, kept = pairs.which, pairs.place, pairs.scores, pairs.picked
+    wanted, floor, scores, count = reaching.wanted, reaching.floor, reaching.stack[0], order.shape[0]
     score_pairs(reaching.programs, which[:count], place[:count], ring.numbers, ring.columns, ring.known, reaching.stack)
-    kept = np.uint64(0)
+    found = np.uint64(0)
     for j in range(count):
-        q = which[j]
-        merit = wanted[q].sign * scores[j]
-        which[kept], number[kept], place[kept], merits[kept] = q, number[j], place[j], merit
-        kept += np.uint64(not merit < floor[q])
-    return np.int64(kept)
+        merit = wanted[which[j]].sign * scores[j]
+        kept[found], merits[found] = j, merit
+        found += np.uint64(not merit < floor[which[j]])
+    for i in range(found):
+        j = kept[i]
+        which[i], place[i], pairs.chosen[i] = which[j], place[j], pairs.number[order[j]]
+    return np.int64(found)
 
 
 @kernel
 def keep_passing(reaching: Any, ring: Any, pairs: Any, count: int) -> int:
     """Keep of pairs those whose row passes the query's filter; returns how many."""
     which, number, place, merits, scores = pairs.which, pairs.chosen, pairs.place, pairs.scores, reaching.stack[0]
-    filters = pairs.filters[:count]
+    filters = pairs.picked[:count]
     for j in range(count):
         filters[j] = reaching.filter_of[which[j]]
     score_pairs(reaching.programs, filters, place[:count], ring.numbers, ring.columns, ring.known, reaching.stack)

@@ -487,7 +487,7 @@ def _pairs(slots: int, height: int, width: int, attributes: int, features: int) 
         chosen=np.empty(BLOCK, np.int64),
         place=np.empty(BLOCK, np.int32),
         scores=np.empty(BLOCK),
-        filters=np.empty(BLOCK, np.int32),
+        picked=np.empty(BLOCK, np.int32),
         numbers=np.empty((height, BLOCK)),
         columns=np.empty((width, BLOCK), np.int64),
         known=np.empty((width, BLOCK), np.bool_),

@@ -120,7 +120,7 @@ class Pairs(NamedTuple):
     word i4[m], which of its lanes u8[m]. Features of rows f4[n, p], of one x f4[p], and how many of them are
     attributes. Pairs of row and query: slot i4[m], number i8[m], in the order of the queries' kinds order i4[m] and
     begin i8[queries + 2]. A block of them: which i4[BLOCK], chosen i8[BLOCK], place i4[BLOCK], scores f8[BLOCK],
-    filters i4[BLOCK]. Rows side by side: numbers f8[D, BLOCK], columns i8[C, BLOCK], known b1[C, BLOCK]."""
+    picked i4[BLOCK]. Rows side by side: numbers f8[D, BLOCK], columns i8[C, BLOCK], known b1[C, BLOCK]."""
 
     hot: I4
     row: I4
@@ -137,7 +137,7 @@ class Pairs(NamedTuple):
     chosen: I8
     place: I4
     scores: F8
-    filters: I4
+    picked: I4
     numbers: F8x2
     columns: I8x2
     known: B1x2

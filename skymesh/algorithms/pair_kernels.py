@@ -2,8 +2,8 @@
 
 Of a thousand arrivals a query often has one that may matter to it, and then a block of its rows is a block of one. So
 here an instruction runs once for 512 pairs, and what it reads is gathered: from each pair's row, and from the constants
-of each pair's query. The steps are those of the block kernels, so the bits are the same (200 expressions of 10
-instructions, 1,900 pairs: 11 us against 58 query by query).
+of each pair's query. The steps are those of the block kernels, so the bits are the same (200 expressions that meet
+1,900 of 200,000 pairs: arrivals are tested in 32 us, and in 69 query by query).
 """
 
 from __future__ import annotations
