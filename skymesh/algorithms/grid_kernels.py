@@ -504,8 +504,12 @@ def count_active(boxes: Any, cells: Any, key: int, by: int) -> None:
 
 @kernel
 def cool_down(boxes: Any, cells: Any, first: int) -> None:
-    """Forget what is known of cells that hold no row from number `first` on, and of hot ones that no query reaches.
-    Rows side by side that nobody looked at meanwhile are left: every arrival would have to be added to them."""
+    """Forget hot cells that hold no row from number `first` on, so that nobody searches them, and those that no query
+    reaches. Rows side by side that nobody looked at meanwhile are left: every arrival would have to be added to them.
+
+    Other cells stay what they are while they are empty: to check one again costs a bound for each query. Where cells
+    held two rows on average that took three quarters of a cycle (1,000 arrivals, 1,000 queries).
+    """
     kept = 0
     for h in range(cells.fill[0]):
         record = cells.hot[h]
@@ -514,7 +518,11 @@ def cool_down(boxes: Any, cells: Any, first: int) -> None:
         record.filled = record.filled and record.used
         record.used = 0
         home = cells.home[record.cell]
-        if home.newest < first or is_clear(cells.bits[h]):
+        if home.newest < first:
+            home.state = UNCHECKED
+            count_active(boxes, cells, key_of_cell(boxes, record.cell), -1)
+            continue
+        if is_clear(cells.bits[h]):
             home.state = UNREACHED
             continue
         if kept != h:
@@ -523,10 +531,6 @@ def cool_down(boxes: Any, cells: Any, first: int) -> None:
             home.state = kept
         kept += 1
     cells.fill[0] = kept
-    for cell in range(cells.home.shape[0]):
-        if cells.home[cell].newest < first and cells.home[cell].state != UNCHECKED:
-            cells.home[cell].state = UNCHECKED
-            count_active(boxes, cells, key_of_cell(boxes, cell), -1)
 
 
 # -- tests -----------------------------------------------------------------------------------------------------
