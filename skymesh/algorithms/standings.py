@@ -11,7 +11,7 @@ the stream, which the row sides know. Such rankings wait in `wake` for it.
 from __future__ import annotations
 
 from operator import is_not
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from .frames import pack
 from .keeping import Keeping
 from .pair_table import PairTable
 from .point_kernels import pane_of, point_from
+from .simd import SPAN
 from .standings_kernels import (
     ASK,
     CALL,
@@ -29,11 +30,13 @@ from .standings_kernels import (
     CHANGES_FULL,
     DONE,
     ENTRY,
+    LINE,
     POOL_FULL,
     RANKING,
     SLOT,
     SLOTS_FULL,
     UNTOUCHED,
+    Pool,
     StandingArrays,
     advance,
     ahead_of,
@@ -55,7 +58,7 @@ class Standings:
         self._prunes = prunes
         self._keeping = keeping  # None: row sides send everything that may ever show, and cannot be asked
         self._have(np.zeros(0, RANKING))
-        self._pool = np.empty(0, ENTRY)
+        self._pool = _pool_of(0)
         self._changes = np.empty(64, CHANGE)
         self._slots = np.zeros(64, SLOT)
         self._seen = PairTable()  # (ranking, id): told of, where an object is told of once
@@ -76,7 +79,8 @@ class Standings:
     def add(self, ranking: int, asked: Asked, *, upto: int) -> None:
         """A ranking whose points after `upto` are to be shown."""
         if ranking >= len(self._rankings):
-            grown = np.zeros(max(ranking + 1, 2 * len(self._rankings), 8), RANKING)
+            grown = _lines(max(ranking + 1, 2 * len(self._rankings), 8), RANKING)
+            grown[len(self._rankings) :] = 0
             grown[: len(self._rankings)] = self._rankings
             self._have(grown)
         span = asked.span
@@ -130,6 +134,7 @@ class Standings:
             "asks": 0,
         }.items():
             self._rankings[name][ranking] = value
+        self._quiet[ranking] = EVER
         self._dormant |= keeping is not None
 
     def _have(self, rankings: np.ndarray) -> None:
@@ -138,6 +143,7 @@ class Standings:
         self._rankings = rankings
         self._first, self._taken = np.empty(count + 2, np.int64), np.empty(count, np.int64)
         self._limits, self._asks = np.empty(count, np.int64), np.empty(count, ASK)
+        self._quiet, self._due = np.full(count, EVER), np.empty(count, np.int64)
 
     def remove(self, ranking: int) -> None:
         record = self._rankings[ranking]
@@ -160,7 +166,7 @@ class Standings:
         """
         self._arrived = at
         if self._dormant and len(at):
-            self._dormant = bool(expect(self._rankings, at))
+            self._dormant = bool(expect(self._rankings, self._quiet, at))
 
     def wait(self, ranking: int, position: int) -> None:
         """A change at `position` that makes no instant: it shows at the next one of the stream."""
@@ -177,6 +183,7 @@ class Standings:
         record = self._rankings[ranking]
         record["wake"] = instant
         record["pending_point"] = min(record["pending_point"], instant)
+        self._quiet[ranking] = EVER
 
     @property
     def past(self) -> int:
@@ -198,9 +205,9 @@ class Standings:
         self._inbox += [piece for piece in hits if len(piece)]
         self._sort_inbox()
         largest = int(self._rankings["count"].max() + np.diff(self._first[:-1]).max())
-        scratch, times = np.empty(largest, ENTRY), np.empty(largest, np.int64)
+        scratch, marks, times = np.empty(largest, ENTRY), np.empty(largest, np.int32), np.empty(largest, np.int64)
         order, keys = np.empty(2 * largest, np.int64), np.empty(2 * largest)
-        while not refill(self._arrays(), scratch, order, keys, times):
+        while not refill(self._arrays(), scratch, marks, order, keys, times):
             self._repack(int(self._call["needed"][0]))
         return self._go_on()
 
@@ -233,6 +240,7 @@ class Standings:
         if record["slide"] > 0:
             points = [int(record[name]) for name in ("slide", "offset", "first")]
             record["pending_point"] = point_from(max(upto, int(record["done"])) + 1, *points)
+            self._quiet[ranking] = EVER
 
     def floors(self) -> tuple[Ints, Floats]:
         """Rankings whose floor moved since the last call, and where it is."""
@@ -246,7 +254,9 @@ class Standings:
         r, at = self._rankings, self._past
         shows = (r["is_time"] == 0) & (r["slide"] == 1) & (r["emit"] != Emit.SNAPSHOT)
         shows &= (r["first"] <= at) & (r["started"] < at) & (at <= r["ends"])
-        r["pending_point"][touched[shows[touched]]] = at
+        shown = touched[shows[touched]]
+        r["pending_point"][shown] = at
+        self._quiet[shown] = EVER
         return self.advance(at)
 
     def _flush_limits(self, upto: int) -> Ints:
@@ -306,6 +316,8 @@ class Standings:
             self._pool,
             self._first,
             self._taken,
+            self._quiet,
+            self._due,
             self._hits,
             self._limits,
             self._changes,
@@ -321,8 +333,8 @@ class Standings:
     def _repack(self, more: int) -> None:
         """All entries end to end in a new pool, each ranking with the room it has, and as much free behind them."""
         rooms = self._rankings["room"][self._rankings["live"] == 1]
-        pool = np.empty(2 * (int(rooms.sum()) + more), ENTRY)
-        self._call["used"] = repack(self._rankings, self._pool, pool)
+        pool = _pool_of(2 * (int(rooms.sum()) + more))
+        self._call["used"] = repack(self._arrays(), pack(pool))
         self._pool = pool
 
     # -- what comes out ----------------------------------------------------------------------------------------
@@ -340,8 +352,7 @@ class Standings:
 
     def result(self, ranking: int) -> Changes:
         """The ranking at its last point."""
-        entries = self._entries(ranking)
-        shown = entries[entries["shown"] > 0]
+        shown = self._entries(ranking)[self._column("shown", ranking) > 0]
         told = np.zeros(len(shown), CHANGE)
         for name in ("merit", "seq", "time", "id"):
             told[name] = shown[name]
@@ -349,13 +360,17 @@ class Standings:
         return Changes.copied(told, self._carried.take(shown["seq"]))
 
     def _entries(self, ranking: int) -> np.ndarray:
+        return cast(np.ndarray, self._pool.entries[self._column("slot", ranking)])
+
+    def _column(self, name: str, ranking: int) -> np.ndarray:
+        """A column of the pool where the ranking's entries are."""
         start, count = int(self._rankings["start"][ranking]), int(self._rankings["count"][ranking])
-        return self._pool[start : start + count]
+        return cast(np.ndarray, getattr(self._pool, name)[start : start + count])
 
     def _held(self) -> np.ndarray:
         """The entries of all rankings."""
         pieces = [self._entries(int(ranking)) for ranking in np.flatnonzero(self._rankings["live"])]
-        return np.concatenate([self._pool[:0], *pieces])
+        return np.concatenate([self._pool.entries[:0], *pieces])
 
     def ids_held(self) -> Ints:
         """Every id that a ranking holds or has told of and must not tell of again."""
@@ -381,7 +396,7 @@ class Standings:
             "past": self._past,
             "used": int(self._call["used"][0]),
             "rankings": self._rankings.copy(),
-            "pool": self._pool.copy(),
+            "pool": tuple(column.copy() for column in self._pool),
             "seen": self._seen.items(),
             "waiting": dict(self._waiting),
             "carried": self._carried.snapshot(),
@@ -390,7 +405,9 @@ class Standings:
     def restore(self, state: State) -> None:
         self._past, self._call["used"] = state["past"], state["used"]
         self._have(state["rankings"].copy())
-        self._pool = state["pool"].copy()
+        self._pool = _pool_of(len(state["pool"][-1]) - SPAN)
+        for column, held in zip(self._pool, state["pool"], strict=True):
+            column[:] = held
         self._seen = PairTable()
         self._seen.put(*state["seen"])
         self._waiting = dict(state["waiting"])
@@ -402,26 +419,48 @@ class Standings:
             record, entries = self._rankings[ranking], self._entries(int(ranking))
             order = np.lexsort((-entries["seq"], -entries["at"], -entries["merit"]))
             assert (order == np.arange(len(entries))).all(), "entries stand in rank order"
+            merit, at, beaten, is_shown = (self._column(n, int(ranking)) for n in ("merit", "at", "beaten", "shown"))
+            assert (merit == entries["merit"]).all(), "columns say what entries say"
+            assert (at == entries["at"]).all(), "columns say what entries say"
             begin, end = int(record["base"]), int(record["base"] + record["room"])
+            slots = np.sort(self._pool.slot[begin:end])
+            assert (slots == np.arange(begin, end)).all(), "each entry has a slot of its own"
             assert begin <= record["start"], "a ranking begins inside its room"
             assert record["start"] + record["count"] <= end, "a ranking ends inside its room"
             if len(entries):
                 assert record["newest"] >= entries["at"].max(), "no entry is newer than the newest"
                 assert record["first_death"] <= entries["until"].min(), "no entry dies before the first death"
             floor = [float(record[name]) for name in ("floor_merit", "floor_at", "floor_seq")]
-            below = entries[entries["shown"] <= 0]
+            below = entries[is_shown <= 0]
             assert all([e["merit"], e["at"], e["seq"]] >= floor for e in below), "entries rank at or above the floor"
-            shown = entries[entries["shown"] > 0]
+            shown = entries[is_shown > 0]
             assert len(shown) == record["shown_count"], "as many entries are marked as are shown"
             assert len(shown) == 0 or record["soonest"] <= shown["at"].min(), "no entry that is shown is older"
             if record["prunes"]:
-                hidden = entries["beaten"][entries["shown"] <= 0]
-                assert (hidden < record["k"]).all(), "what k rows beat is dropped"
+                assert (beaten[is_shown <= 0] < record["k"]).all(), "what k rows beat is dropped"
                 window = [int(record[name]) for name in ("size", "slide", "offset", "first")]
                 for j, entry in enumerate(entries):
                     after, _ = pane_of(int(entry["at"]), *window)
                     above = int((entries["at"][:j] > after).sum())
-                    assert entry["beaten"] >= above, "a row counts those that rank above it and leave no earlier"
+                    assert beaten[j] >= above, "a row counts those that rank above it and leave no earlier"
+
+
+def _pool_of(room: int) -> Pool:
+    """A pool with room for so many entries, in one stretch of memory: large ones get large pages, of which a ranking
+    touches few."""
+    kinds = [np.dtype(kind) for kind in ("f8", "i8", "i4", "i4", "i4", ENTRY)]
+    sizes = [kind.itemsize * (room + SPAN) for kind in kinds]
+    ends = np.cumsum([size + -size % LINE for size in sizes]).tolist()
+    memory = _lines(ends[-1], np.dtype(np.uint8))
+    starts = [0, *ends[:-1]]
+    return Pool(*(memory[a : a + n].view(kind) for a, n, kind in zip(starts, sizes, kinds, strict=True)))
+
+
+def _lines(count: int, kind: np.dtype[Any]) -> np.ndarray:
+    """An array that begins with a line of memory."""
+    raw = np.empty(count * kind.itemsize + LINE, np.uint8)
+    begin = -raw.__array_interface__["data"][0] % LINE
+    return raw[begin : begin + count * kind.itemsize].view(kind)
 
 
 def _together(pieces: list[Hits]) -> Hits:

@@ -23,7 +23,8 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def kernel_files() -> list[Path]:
-    return sorted([*PACKAGE.rglob("*_kernels.py"), *PACKAGE.rglob("kernel.py"), *PACKAGE.rglob("frames.py")])
+    names = ("*_kernels.py", "kernel.py", "frames.py", "simd.py")
+    return sorted(path for name in names for path in PACKAGE.rglob(name))
 
 
 def drop_stale_kernels() -> bool:
