@@ -76,7 +76,7 @@ RANKING = np.dtype(
         ("floor_at", "i8"),
         ("floor_seq", "i8"),
         ("told_floor", "f8"),  # the merit that row sides know
-        ("keep", "i8"),  # how many rows an ask wants, at least and at most
+        ("keep", "i8"),  # how many rows an ask hopes for, at least (so many it wants) and at most
         ("keep_min", "i8"),
         ("keep_max", "i8"),
         ("most", "i8"),  # beyond how many rows the floor rises, and that for keep_min
@@ -84,6 +84,7 @@ RANKING = np.dtype(
         ("ahead", "i8"),  # how far an ask looks ahead
         ("asked_at", "i8"),
         ("asks", "i8"),
+        ("spread", "f8"),  # how far below the floor e times as many rows are thought to reach
     ]
 )
 
@@ -124,6 +125,7 @@ ASK = np.dtype(
     [
         ("ranking", "i8"),
         ("want", "i8"),
+        ("guess", "f8"),
         ("after", "i8"),
         ("upto", "i8"),
         ("shared_after", "i8"),
@@ -539,7 +541,7 @@ def advance_ranking(
             i = np.searchsorted(arrived, ranking.complete, side="right")
             ranking.complete = arrived[i] - 1 if i < arrived.shape[0] else NEVER  # there are no rows in between
         if min(p, limit) > ranking.complete:
-            ask_on(ranking, r, limit, asks, call)
+            ask_on(ranking, r, pool, limit, asks, call)
             return HALTED
         if p > limit:
             break
@@ -552,7 +554,7 @@ def advance_ranking(
             taken[r] = h
             raise_floor_between(ranking, pool)
         if falls_short(ranking, pool, p):
-            ask_more(ranking, r, p, limit, asks, call)
+            ask_more(ranking, r, pool, p, limit, asks, call)
             return HALTED
         status = room_to_show(ranking, changes, slots, seen, call)
         if status != DONE:
@@ -937,7 +939,7 @@ def falls_short(ranking: Any, pool: Any, p: int) -> bool:
 
 
 @kernel
-def ask_more(ranking: Any, r: int, p: int, limit: int, asks: Any, call: Any) -> None:
+def ask_more(ranking: Any, r: int, pool: Any, p: int, limit: int, asks: Any, call: Any) -> None:
     """Ask for the window that ends at p and what comes after it."""
     windows = (p - ranking.asked_at) // ranking.size
     if windows < 2:
@@ -947,11 +949,11 @@ def ask_more(ranking: Any, r: int, p: int, limit: int, asks: Any, call: Any) -> 
     if ranking.most_min < NEVER:
         ranking.most = ranking.keep + (ranking.most_min - ranking.keep_min) * ranking.keep // ranking.keep_min
     ranking.asked_at = p
-    ask(ranking, r, p, p, limit, asks, call)
+    ask(ranking, r, pool, p, p, limit, asks, call)
 
 
 @kernel
-def ask_on(ranking: Any, r: int, limit: int, asks: Any, call: Any) -> None:
+def ask_on(ranking: Any, r: int, pool: Any, limit: int, asks: Any, call: Any) -> None:
     """Ask for what comes after the last position that an answer covered.
 
     Rows up to there go into the pool at once, as if they had been there: the next point has to look at them.
@@ -960,11 +962,11 @@ def ask_on(ranking: Any, r: int, limit: int, asks: Any, call: Any) -> None:
         over = max(ranking.complete, ranking.done)
         p = point_from(over + 1, ranking.slide, ranking.offset, ranking.first)
         ranking.pending_point = min(ranking.pending_point, p)
-    ask(ranking, r, ranking.complete + 1, ranking.complete, limit, asks, call)
+    ask(ranking, r, pool, ranking.complete + 1, ranking.complete, limit, asks, call)
 
 
 @kernel
-def ask(ranking: Any, r: int, p: int, known: int, limit: int, asks: Any, call: Any) -> None:
+def ask(ranking: Any, r: int, pool: Any, p: int, known: int, limit: int, asks: Any, call: Any) -> None:
     """Ask for the windows from p on, of which the pool takes in rows up to `known` at once.
 
     An answer covers half a window, so that half of the rows before it are in all of its windows and bound it. Each ask
@@ -977,7 +979,8 @@ def ask(ranking: Any, r: int, p: int, known: int, limit: int, asks: Any, call: A
     found = asks[call.asked]
     call.asked += 1
     found.ranking = r
-    found.want = ranking.keep
+    found.want = ranking.keep_min
+    found.guess = guess_floor(ranking, pool, p)
     found.after = horizon_of(p, ranking.size)
     found.upto = max(upto, p)
     found.shared_after = horizon_of(found.upto, ranking.size)
@@ -986,6 +989,22 @@ def ask(ranking: Any, r: int, p: int, known: int, limit: int, asks: Any, call: A
     if upto >= limit:
         found.complete = NEVER
         ranking.ahead = ahead_of(ranking.size, ranking.is_time)
+
+
+@kernel
+def guess_floor(ranking: Any, pool: Any, p: int) -> float:
+    """The merit that about `keep` rows of the window that ends at p reach, NaN if nothing is known.
+
+    The number of rows above a floor is taken to grow by the same factor with every step down: rows tell how far that
+    is. It grows more slowly the farther down, if anything, which makes for a few rows more.
+    """
+    if not np.isfinite(ranking.floor_merit) or not ranking.spread > 0.0:
+        return np.nan
+    horizon = horizon_of(p, ranking.size)
+    alive = 1
+    for j in range(ranking.start, ranking.start + ranking.count):
+        alive += pool[j].at > horizon and pool[j].until > p and not is_below_floor(ranking, pool[j])
+    return ranking.floor_merit - max(ranking.spread * np.log(ranking.keep / alive), 0.0)
 
 
 @kernel
@@ -1000,8 +1019,19 @@ def raise_floor(ranking: Any, pool: Any, p: int) -> None:
     if ranking.count > ranking.most:
         drop_dead(ranking, pool, p)
     if ranking.count > ranking.most:
+        note_spread(ranking, pool)
         ranking.count = ranking.keep
         set_floor(ranking, pool[ranking.start + ranking.keep - 1])
+
+
+@kernel
+def note_spread(ranking: Any, pool: Any) -> None:
+    """Learn how far apart the entries lie that a higher floor cuts off. Of a skyband those k times as many have
+    been dropped as e times as many rows would have brought."""
+    kept, count = ranking.keep, ranking.count
+    fall = pool[ranking.start + kept - 1].merit - pool[ranking.start + count - 1].merit
+    spread = fall / ((count - kept) / ranking.k if ranking.prunes else np.log(count / kept))
+    ranking.spread = 0.5 * (ranking.spread + spread) if ranking.spread > 0.0 else spread
 
 
 @kernel
@@ -1036,12 +1066,13 @@ def changed_floors(rankings: Any, out_ranking: Any, out_floor: Any) -> int:
 
 
 @kernel
-def refill(frame: Any, scratch: Any, order: Any, keys: Any, times: Any) -> bool:
+def refill(frame: Any, scratch: Any, order: Any, keys: Any, times: Any, is_alone: bool) -> bool:
     """Put answers into the pools of the rankings that asked. False if the pool lacks room: make it and call again.
 
     The inbox holds the answers by ranking, in any order. What lies beyond the positions that a pool takes in at once
     stays there, by position, and `taken` says where that begins. scratch ENTRY and times i8 have room for the
-    largest answer and pool together, order i8 and keys f8 for twice as many; frame: StandingArrays.
+    largest answer and pool together, order i8 and keys f8 for twice as many; is_alone: all come from one row side;
+    frame: StandingArrays.
     """
     rankings, pool, first, taken, inbox, _, _, _, _, asks, call = open_standings(frame)
     for a in range(call[0].answered, call[0].asked):
@@ -1055,7 +1086,7 @@ def refill(frame: Any, scratch: Any, order: Any, keys: Any, times: Any) -> bool:
         hits = inbox[first[r] : first[r + 1]]
         found = hits.shape[0]
         sort_order(hits, order, keys, found, True)
-        found = cut_at_floor(ranking, hits, order, asks[a])
+        found = cut_at_floor(ranking, hits, order, asks[a], is_alone)
         later = set_later_aside(hits, order, found, asks[a].shared_upto, scratch)
         count = merge_pool(ranking, pool, hits, order, found - later, scratch)
         aside = scratch[scratch.shape[0] - later :]
@@ -1119,8 +1150,12 @@ def merge_runs(
 
 
 @kernel
-def cut_at_floor(ranking: Any, hits: Any, order: Any, ask: Any) -> int:
-    """Set the floor to the last row that was asked for; returns how many rows rank there or above, each once."""
+def cut_at_floor(ranking: Any, hits: Any, order: Any, ask: Any, is_alone: bool) -> int:
+    """Set the floor to the last row that was asked for; returns how many rows rank there or above, each once.
+
+    A row side that is alone has sent everything down to the lowest row. Of several each has down to its own, and they
+    all have down to the last that was asked for.
+    """
     drop_floor(ranking)
     kept = 0
     counted = 0
@@ -1132,9 +1167,12 @@ def cut_at_floor(ranking: Any, hits: Any, order: Any, ask: Any) -> int:
         order[kept] = order[j]
         kept += 1
         counted += ask.shared_after < hit.at <= ask.shared_upto and hit.until > ask.upto
-        if counted == ask.want:
-            set_floor(ranking, hit)
+        if counted == ask.want and not is_alone:
             break
+    if counted >= ask.want:
+        lowest = hits[order[kept - 1]]
+        set_floor(ranking, lowest)
+        ranking.spread = (hits[order[kept >> 2]].merit - lowest.merit) / np.log(4.0)
     return kept
 
 
