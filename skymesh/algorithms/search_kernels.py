@@ -45,7 +45,7 @@ from .grid_kernels import (
 )
 from .kernel import inlined, kernel, trailing_zeros
 from .probe_kernels import limit_of, set_probe, weigh
-from .score_kernels import PROGRAM, score_block
+from .score_kernels import BLOCK, PROGRAM, score_block
 from .shelf_kernels import drop_front, shelve
 from .simd import LANES, reaches_one
 
@@ -161,7 +161,7 @@ def search(frame: Any, asks: Any, first: int, end: int, cursor: Any) -> int:
         cursor[0] = a
         fill = cursor[1]
         status, filled = search_one(
-            reaching, boxes, cells, shelf, ring, scratch, pairs, asks, a, first, end, opened, out, fill, cursor
+            frame, reaching, boxes, cells, shelf, ring, scratch, pairs, asks, a, first, end, opened, out, fill, cursor
         )
         if status != DONE:
             return status
@@ -172,6 +172,7 @@ def search(frame: Any, asks: Any, first: int, end: int, cursor: Any) -> int:
 
 @kernel
 def search_one(
+    frame: Any,
     reaching: Any,
     boxes: Any,
     cells: Any,
@@ -208,7 +209,8 @@ def search_one(
         count = reach_cells(reaching, boxes, cells, scratch, q, shape, rest, wider, guess, opened)
         if count < 0:
             return HEAP_FULL, begin
-        found = 0
+        limit = limit_of(guess, probed[0], sign, probed[1], probed[2])
+        picked = 0
         for i in range(count):
             cell = scratch.cells[i]
             status = make_ready(ring, cells, shelf, cell, first, pairs.attributes)
@@ -218,14 +220,15 @@ def search_one(
             h = cells.home[cell].state
             if h < 0:
                 continue
-            if fill + cells.hot[h].count > out.number.shape[0]:
+            if fill + picked + cells.hot[h].count > out.number.shape[0]:
                 return OUT_FULL, begin
-            before = fill
-            fill = look_through(reaching, cells, shelf, ring, pairs, probed, asks, a, h, low, high, guess, out, fill)
-            for j in range(before, fill):
-                found += is_shared(asks, a, shared_low, shared_high, out, j)
-            if found > _FAR_TOO_MANY * want:
+            picked, fill = pick_rows(frame, cells, shelf, pairs, h, limit, picked, asks, a, low, high, guess, fill)
+            if fill - begin > _FAR_TOO_MANY * want:
                 break
+        fill = score_picked(frame, picked, q, asks.ranking[a], low, high, asks.shared_upto[a], guess, fill)
+        found = 0
+        for j in range(begin, fill):
+            found += is_shared(asks, a, shared_low, shared_high, out, j)
         if want <= found <= _FAR_TOO_MANY * want:
             give_bits(reaching, cells, scratch, q, count, lowest_merit(out, begin, fill))
             return DONE, fill
@@ -294,9 +297,9 @@ def search_one(
                     return OUT_FULL, begin
                 least = opened.best_merit[0] if held == want else -np.inf
                 before = fill
-                fill = look_through(
-                    reaching, cells, shelf, ring, pairs, probed, asks, a, h, low, high, least, out, fill
-                )
+                limit = limit_of(least, probed[0], sign, probed[1], probed[2])
+                picked, fill = pick_rows(frame, cells, shelf, pairs, h, limit, 0, asks, a, low, high, least, fill)
+                fill = score_picked(frame, picked, q, asks.ranking[a], low, high, asks.shared_upto[a], least, fill)
                 for j in range(before, fill):
                     if is_shared(asks, a, shared_low, shared_high, out, j):
                         held = add_to_best(opened, held, want, out.merit[j], out.number[j])
@@ -352,70 +355,88 @@ def make_ready(ring: Any, cells: Any, shelf: Any, cell: int, first: int, attribu
 
 
 @inlined
-def look_through(
-    reaching: Any,
+def pick_rows(
+    frame: Any,
     cells: Any,
     shelf: Any,
-    ring: Any,
     pairs: Any,
-    probed: Any,
+    h: int,
+    limit: float,
+    picked: int,
     asks: Any,
     a: int,
-    h: int,
     low: int,
     high: int,
     least: float,
-    out: Any,
     fill: int,
-) -> int:
-    """The rows of a hot cell with merit >= least, into out, which has room. The probe's weights are in pairs.x; probed
-    is what `weigh` returned. Returns how many are in out."""
-    q = asks.slot[a]
-    query = reaching.wanted[q]
+) -> tuple[int, int]:
+    """The rows of a hot cell that the probe lets pass, behind those in pairs.by_slot, as places on the shelf; what has
+    no room there is scored. The probe's weights are in pairs.x, its limit for `least` in limit. Returns how many are
+    picked, and how many are in the answer, which has room."""
     record = cells.hot[h]
-    sign, bound = query.sign, query.bound
-    judged = query.since > 0 or reaching.filter_of[q] >= 0
-    linked = ring.newer.shape[0] > 0
-    programs, scores, chosen = reaching.programs, pairs.scores, pairs.by_slot
-    shape, begins, ends = programs.shape[q], programs.term_first[q], programs.term_last[q]
-    base = LANES * record.block
-    limit = limit_of(least, probed[0], sign, probed[1], probed[2])
     for block in range(record.front // LANES, (record.count + LANES - 1) // LANES):
         word = reaches_one(shelf.lanes, record.block + block, pairs.x, limit)
         word &= lanes_between(record.front - LANES * block, record.count - LANES * block)
-        count = 0
+        if picked > BLOCK - LANES:
+            slot, ranking, alive_after = asks.slot[a], asks.ranking[a], asks.shared_upto[a]
+            fill = score_picked(frame, picked, slot, ranking, low, high, alive_after, least, fill)
+            picked = 0
         while word != np.uint64(0):
-            chosen[count] = base + LANES * block + trailing_zeros(word)
-            count += low <= shelf.numbers[chosen[count]] < high
+            pairs.by_slot[picked] = LANES * (record.block + block) + trailing_zeros(word)
+            picked += 1
             word &= word - np.uint64(1)
-        if shape == PROGRAM:
-            for row in range(shelf.values.shape[1]):
-                for j in range(count):
-                    pairs.numbers[row, j] = shelf.values[chosen[j], row]
-            score_block(programs, q, pairs.numbers, pairs.columns, pairs.known, 0, count, reaching.stack)
+    return picked, fill
+
+
+@kernel
+def score_picked(
+    frame: Any, picked: int, q: int, ranking: int, low: int, high: int, alive_after: int, least: float, fill: int
+) -> int:
+    """Score the picked rows, and put those of low..high with merit >= least into the answer, unless they were dead at
+    alive_after; frame: GridArrays. Returns how many are there.
+
+    Rows are picked from many cells first: they lie all over the memory, and a loop of nothing but that fetches many at
+    a time.
+    """
+    ring, _, _, shelf, reaching, _, pairs, _, out = open_grid(frame)
+    query, f = reaching.wanted[q], reaching.filter_of[q]
+    judged = query.since > 0 or f >= 0
+    linked = ring.newer.shape[0] > 0
+    programs, scores, chosen, numbers = reaching.programs, pairs.scores, pairs.by_slot, pairs.number
+    shape, begins, ends = programs.shape[q], programs.term_first[q], programs.term_last[q]
+    count = 0
+    for j in range(picked):
+        number = shelf.numbers[chosen[j]]
+        numbers[count] = number
+        chosen[count] = chosen[j]
+        count += low <= number < high
+    if shape == PROGRAM:
+        for row in range(shelf.values.shape[1]):
             for j in range(count):
-                scores[j] = reaching.stack[0, j]
-        else:
-            rows, weights, constants = programs.term_row, programs.term_weight, programs.term_constant
-            for j in range(count):
-                scores[j] = score_terms(shape, rows, weights, constants, begins, ends, shelf.values.T, chosen[j])
+                pairs.numbers[row, j] = shelf.values[chosen[j], row]
+        score_block(programs, q, pairs.numbers, pairs.columns, pairs.known, 0, count, reaching.stack)
         for j in range(count):
-            merit = sign * scores[j]
-            if not merit >= least or not merit > bound or not np.isfinite(merit):
+            scores[j] = reaching.stack[0, j]
+    else:
+        rows, weights, constants = programs.term_row, programs.term_weight, programs.term_constant
+        for j in range(count):
+            scores[j] = score_terms(shape, rows, weights, constants, begins, ends, shelf.values.T, chosen[j])
+    for j in range(count):
+        merit = query.sign * scores[j]
+        if not merit >= least or not merit > query.bound or not np.isfinite(merit):
+            continue
+        if judged:
+            slot = numbers[j] & ring.mask
+            if ring.seq[slot] < query.since or (f >= 0 and not passes(reaching, q, ring, slot)):
                 continue
-            number = shelf.numbers[chosen[j]]
-            if judged:
-                slot = number & ring.mask
-                if ring.seq[slot] < query.since or (reaching.filter_of[q] >= 0 and not passes(reaching, q, ring, slot)):
-                    continue
-            until = end_of(ring, number, query.per_id == LATEST, query.since) if linked else NEVER
-            if until <= asks.shared_upto[a]:
-                continue
-            out.ranking[fill] = asks.ranking[a]
-            out.number[fill] = number
-            out.merit[fill] = merit
-            out.until[fill] = until
-            fill += 1
+        until = end_of(ring, numbers[j], query.per_id == LATEST, query.since) if linked else NEVER
+        if until <= alive_after:
+            continue
+        out.ranking[fill] = ranking
+        out.number[fill] = numbers[j]
+        out.merit[fill] = merit
+        out.until[fill] = until
+        fill += 1
     return fill
 
 
