@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .frames import B1, F8, I8, F8x2, I8x2
+from .frames import B1, F8, I4, I8, F8x2, I8x2
 from .kernel import kernel
 from .score_kernels import EUCLIDEAN, LARGEST, LINEAR, PRODUCT, PROGRAM, QUADRATIC, bound_box
 
@@ -52,9 +52,11 @@ class Boxes(NamedTuple):
 
 
 class Bounding(NamedTuple):
-    """Scratch: table f8[t] for one query, box_low, box_high f8[D], low, high f8[depth], nan b1[depth]."""
+    """Scratch: table f8[t] and cells i4[c] for one query, box_low, box_high f8[D], low, high f8[depth], nan
+    b1[depth]."""
 
     table: F8
+    cells: I4
     box_low: F8
     box_high: F8
     low: F8
@@ -285,15 +287,22 @@ def bound_from_table(
     table: Any, starts: Any, level: int, key: int, shape: int, rest: float, wider: float, sign: float
 ) -> float:
     """The best merit inside a box, from the table of a program; takes what fill_table returned."""
+    return bound_of_total(join_axes(table, starts, level, key, shape, rest, -1), shape, wider, sign)
+
+
+@kernel
+def join_axes(table: Any, starts: Any, level: int, key: int, shape: int, rest: float, but: int) -> float:
+    """What the terms of a box join to, leaving out those on axis `but`."""
     total = rest
     for axis in range(starts.shape[1]):
-        term = table[starts[level, axis] + ((key >> (8 * axis)) & 255)]
-        if shape == PRODUCT:
-            total = total * term
-        elif shape == LARGEST:
-            total = max(total, term)
-        else:
-            total = total + term
+        if axis != but:
+            total = join_terms(shape, total, table[starts[level, axis] + ((key >> (8 * axis)) & 255)])
+    return total
+
+
+@kernel
+def bound_of_total(total: float, shape: int, wider: float, sign: float) -> float:
+    """The best merit where terms join to a total, in whatever order."""
     if shape == PRODUCT:
         total = total * (1.0 + sign * 1e-13)
     elif shape != LARGEST:

@@ -152,6 +152,7 @@ def _scratch_for(boxes: Boxes) -> Bounding:
     height = len(boxes.least)
     return Bounding(
         table=np.empty(max(1, len(boxes.row_of)) * places),
+        cells=np.empty(int(boxes.base[1]), np.int32),
         box_low=np.empty(height),
         box_high=np.empty(height),
         low=np.empty(4),

@@ -148,15 +148,18 @@ NO_HITS = Hits(
 
 @dataclass(slots=True)
 class Spans:
-    """What rankings ask for that hold too little: ranking i4[s], the rest i8[s].
+    """What rankings ask for that hold too little: ranking i4[s], guess f8[s], the rest i8[s].
 
     Wanted are the rows in (after, upto] that rank at or above the `want`-th best of those in (shared_after,
     shared_upto], which are in every window from here on; all of them if there are fewer. Rows that are dead at
-    shared_upto never count, those that are dead at `upto` are wanted but not among the best.
+    shared_upto never count, those that are dead at `upto` are wanted but not among the best. More may be sent, then all
+    down to the lowest that is. `guess` is a merit which about as many rows are thought to reach as it would be good to
+    have, NaN if nothing is known.
     """
 
     ranking: NDArray[np.int32]
     want: Ints
+    guess: Floats
     after: Ints
     upto: Ints
     shared_after: Ints

@@ -278,6 +278,7 @@ class Grid(RowSide):
             self._slot_of[spans.ranking],
             spans.ranking,
             spans.want,
+            spans.guess,
             spans.after,
             spans.upto,
             spans.shared_after,

@@ -41,8 +41,8 @@ BACK_MAX = 2**32 - 1
 HOME = np.dtype([("newest", "i8"), ("state", "i8")])
 
 # A hot cell, and its rows on the shelf if `filled`: its first block there, how many blocks it has, between which places
-# of them its rows stand, and
-# whether they were looked at since cells cooled down last.
+# of them its rows stand, the numbers of the oldest and the newest of them, and whether they were looked at since cells
+# cooled down last.
 HOT = np.dtype(
     [
         ("cell", "i8"),
@@ -50,6 +50,8 @@ HOT = np.dtype(
         ("blocks", "i8"),
         ("front", "i8"),
         ("count", "i8"),
+        ("oldest", "i8"),
+        ("newest", "i8"),
         ("filled", "i8"),
         ("used", "i8"),
     ]
@@ -448,7 +450,8 @@ def heat(cells: Any, cell: int) -> int:
     cells.fill[0] += 1
     record = cells.hot[h]
     record.cell = cell
-    record.block = record.blocks = record.front = record.count = record.filled = record.used = 0
+    record.block = record.blocks = record.front = record.count = record.oldest = record.newest = 0
+    record.filled = record.used = 0
     for w in range(cells.bits.shape[1]):
         cells.bits[h, w] = np.uint64(0)
     cells.home[cell].state = h

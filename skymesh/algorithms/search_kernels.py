@@ -1,8 +1,9 @@
 """Search a grid for the best rows, and keep for each cell the queries that reach it.
 
-Best-first over the pyramid: a box is opened only while its bound is not below the `want`-th best row found, so what is
-looked at are the cells that the answer lies in, and boxes without rows are never opened. Equal bounds are opened too,
-because among equal scores the newer row ranks first.
+Where an ask guesses how low its answer reaches, all cells whose bound is not below that are looked at, in any order.
+Without a guess, or where it was no good, the search goes best first over the pyramid: a box is opened only while its
+bound is not below the `want`-th best row found, so what is looked at are the cells that the answer lies in. Boxes
+without rows are never opened. Equal bounds are opened too, because among equal scores the newer row ranks first.
 """
 
 from __future__ import annotations
@@ -12,7 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .asked import PerId
-from .box_kernels import bound_from_table, bound_of_box, fill_table, index_of, key_of_cell
+from .box_kernels import (
+    bound_from_table,
+    bound_of_box,
+    bound_of_total,
+    fill_table,
+    index_of,
+    join_axes,
+    join_terms,
+    key_of_cell,
+)
 from .columns import NEVER
 from .grid_kernels import (
     DONE,
@@ -20,9 +30,11 @@ from .grid_kernels import (
     HOT_FULL,
     OUT_FULL,
     SHELF_FULL,
+    UNCHECKED,
     UNREACHED,
     can_heat,
     clear_bit,
+    count_active,
     end_of,
     first_beyond,
     has_bit,
@@ -35,13 +47,15 @@ from .grid_kernels import (
 )
 from .kernel import inlined, kernel, trailing_zeros
 from .probe_kernels import limit_of, set_probe, weigh
-from .score_kernels import PROGRAM, score_block
-from .shelf_kernels import shelve
+from .score_kernels import BLOCK, PROGRAM, score_block
+from .shelf_kernels import drop_front, shelve
 from .simd import LANES, reaches_one
 
 LATEST = int(PerId.LATEST)
 _LEVEL_SHIFT = 56
 _KEY_MASK = (1 << 56) - 1
+# How often a guess is lowered before the search starts from scratch, and how many times what was wanted is too much.
+_GUESSES, _FAR_TOO_MANY = 3, 64
 
 
 class Asks(NamedTuple):
@@ -50,6 +64,7 @@ class Asks(NamedTuple):
     slot: Any
     ranking: Any
     want: Any
+    guess: Any
     after: Any
     upto: Any
     shared_after: Any
@@ -148,7 +163,7 @@ def search(frame: Any, asks: Any, first: int, end: int, cursor: Any) -> int:
         cursor[0] = a
         fill = cursor[1]
         status, filled = search_one(
-            reaching, boxes, cells, shelf, ring, scratch, pairs, asks, a, first, end, opened, out, fill, cursor
+            frame, reaching, boxes, cells, shelf, ring, scratch, pairs, asks, a, first, end, opened, out, fill, cursor
         )
         if status != DONE:
             return status
@@ -159,6 +174,7 @@ def search(frame: Any, asks: Any, first: int, end: int, cursor: Any) -> int:
 
 @kernel
 def search_one(
+    frame: Any,
     reaching: Any,
     boxes: Any,
     cells: Any,
@@ -187,12 +203,47 @@ def search_one(
     shape, rest, wider = fill_table(reaching.programs, q, sign, boxes, scratch.table)
     table, starts, base, stride = scratch.table, boxes.starts, boxes.base, boxes.stride
     probed = weigh(reaching.programs, q, sign, boxes, pairs.x)
+    begin = fill
+    guess, drop = asks.guess[a], reaching.floor[q] - asks.guess[a]
+    for _ in range(_GUESSES):
+        if not np.isfinite(guess):
+            break
+        count = reach_cells(reaching, boxes, cells, scratch, q, shape, rest, wider, guess, opened)
+        if count < 0:
+            return HEAP_FULL, begin
+        limit = limit_of(guess, probed[0], sign, probed[1], probed[2])
+        picked = 0
+        for i in range(count):
+            cell = scratch.cells[i]
+            status = make_ready(ring, cells, shelf, cell, first, pairs.attributes)
+            if status != DONE:
+                return status, begin
+            cursor[2] += 1
+            h = cells.home[cell].state
+            if h < 0:
+                continue
+            if fill + picked + cells.hot[h].count > out.number.shape[0]:
+                return OUT_FULL, begin
+            picked, fill = pick_rows(frame, cells, shelf, pairs, h, limit, picked, asks, a, low, high, guess, fill)
+            if fill - begin > _FAR_TOO_MANY * want:
+                break
+        fill = score_picked(frame, picked, q, asks.ranking[a], low, high, asks.shared_upto[a], guess, fill)
+        found = 0
+        for j in range(begin, fill):
+            found += is_shared(asks, a, shared_low, shared_high, out, j)
+        if want <= found <= _FAR_TOO_MANY * want:
+            give_bits(reaching, boxes, cells, scratch, q, count, lowest_merit(out, begin, fill))
+            return DONE, fill
+        fill = begin
+        if found > want or not drop > 0.0:
+            break
+        drop *= 2.0
+        guess = reaching.floor[q] - drop
     level = boxes.base.shape[0] - 2
     key = 0
     bound = np.inf
     size = 0
     held = 0
-    begin = fill
     while True:
         # Open boxes downwards, always on into the better half.
         while level > 0:
@@ -246,25 +297,14 @@ def search_one(
             if h >= 0:
                 if fill + cells.hot[h].count > out.number.shape[0]:
                     return OUT_FULL, begin
-                fill, held = look_through(
-                    reaching,
-                    cells,
-                    shelf,
-                    ring,
-                    pairs,
-                    probed,
-                    asks,
-                    a,
-                    h,
-                    low,
-                    high,
-                    shared_low,
-                    shared_high,
-                    opened,
-                    held,
-                    out,
-                    fill,
-                )
+                least = opened.best_merit[0] if held == want else -np.inf
+                before = fill
+                limit = limit_of(least, probed[0], sign, probed[1], probed[2])
+                picked, fill = pick_rows(frame, cells, shelf, pairs, h, limit, 0, asks, a, low, high, least, fill)
+                fill = score_picked(frame, picked, q, asks.ranking[a], low, high, asks.shared_upto[a], least, fill)
+                for j in range(before, fill):
+                    if is_shared(asks, a, shared_low, shared_high, out, j):
+                        held = add_to_best(opened, held, want, out.merit[j], out.number[j])
         if size == 0:
             break
         bound, level, key = opened.bound[0], opened.box[0] >> _LEVEL_SHIFT, opened.box[0] & _KEY_MASK
@@ -277,6 +317,23 @@ def search_one(
     return DONE, fill
 
 
+@kernel
+def is_shared(asks: Any, a: int, shared_low: int, shared_high: int, out: Any, j: int) -> bool:
+    """Whether a row that was found is in all of the windows that are asked for."""
+    return bool(shared_low <= out.number[j] < shared_high and out.until[j] > asks.upto[a])
+
+
+@kernel
+def add_to_best(opened: Any, held: int, want: int, merit: float, number: int) -> int:
+    """Put a row among the `want` best if it is one of them; returns how many are held."""
+    if held < want:
+        add_best(opened, held, merit, number)
+        return held + 1
+    if is_worse(opened.best_merit[0], opened.best_number[0], merit, number):
+        replace_worst(opened, held, merit, number)
+    return held
+
+
 @inlined
 def make_ready(ring: Any, cells: Any, shelf: Any, cell: int, first: int, attributes: int) -> int:
     """See that the rows of a cell lie side by side, if it has any."""
@@ -287,92 +344,102 @@ def make_ready(ring: Any, cells: Any, shelf: Any, cell: int, first: int, attribu
             return HOT_FULL
         heat(cells, cell)
     h = cells.home[cell].state
-    if h >= 0 and not shelve(ring, cells, shelf, h, first, attributes):
-        return SHELF_FULL
-    return DONE
+    if h < 0:
+        return DONE
+    record = cells.hot[h]
+    record.used = 1
+    if record.filled and record.newest == cells.home[cell].newest:
+        # Nothing came: done with here, because handing everything down takes ten times as long as testing 64 rows.
+        if record.oldest < first:
+            drop_front(shelf, record, first)
+        return DONE
+    return DONE if shelve(ring, cells, shelf, h, first, attributes) else SHELF_FULL
 
 
 @inlined
-def look_through(
-    reaching: Any,
+def pick_rows(
+    frame: Any,
     cells: Any,
     shelf: Any,
-    ring: Any,
     pairs: Any,
-    probed: Any,
+    h: int,
+    limit: float,
+    picked: int,
     asks: Any,
     a: int,
-    h: int,
     low: int,
     high: int,
-    shared_low: int,
-    shared_high: int,
-    opened: Any,
-    held: int,
-    out: Any,
+    least: float,
     fill: int,
 ) -> tuple[int, int]:
-    """The rows of a hot cell that may be among the best: found ones into out, which has room, the shared ones into the
-    heap as well. The probe's weights are in pairs.x; probed is what `weigh` returned. Returns how many are in out, and
-    how many are in the heap."""
-    q, want = asks.slot[a], asks.want[a]
-    query = reaching.wanted[q]
+    """The rows of a hot cell that the probe lets pass, behind those in pairs.chosen, as places on the shelf; what has
+    no room there is scored. The probe's weights are in pairs.x, its limit for `least` in limit. Returns how many are
+    picked, and how many are in the answer, which has room."""
     record = cells.hot[h]
-    sign, bound = query.sign, query.bound
-    judged = query.since > 0 or reaching.filter_of[q] >= 0
-    linked = ring.newer.shape[0] > 0
-    programs, scores, chosen = reaching.programs, pairs.scores, pairs.chosen
-    shape, begins, ends = programs.shape[q], programs.term_first[q], programs.term_last[q]
-    base = LANES * record.block
     for block in range(record.front // LANES, (record.count + LANES - 1) // LANES):
-        least = opened.best_merit[0] if held == want else -np.inf
-        limit = limit_of(least, probed[0], sign, probed[1], probed[2])
         word = reaches_one(shelf.lanes, record.block + block, pairs.x, limit)
         word &= lanes_between(record.front - LANES * block, record.count - LANES * block)
-        count = 0
+        if picked > BLOCK - LANES:
+            slot, ranking, alive_after = asks.slot[a], asks.ranking[a], asks.shared_upto[a]
+            fill = score_picked(frame, picked, slot, ranking, low, high, alive_after, least, fill)
+            picked = 0
         while word != np.uint64(0):
-            chosen[count] = base + LANES * block + trailing_zeros(word)
-            count += low <= shelf.numbers[chosen[count]] < high
+            pairs.chosen[picked] = LANES * (record.block + block) + trailing_zeros(word)
+            picked += 1
             word &= word - np.uint64(1)
-        if shape == PROGRAM:
-            for row in range(shelf.values.shape[1]):
-                for j in range(count):
-                    pairs.numbers[row, j] = shelf.values[chosen[j], row]
-            score_block(programs, q, pairs.numbers, pairs.columns, pairs.known, 0, count, reaching.stack)
+    return picked, fill
+
+
+@kernel
+def score_picked(
+    frame: Any, picked: int, q: int, ranking: int, low: int, high: int, alive_after: int, least: float, fill: int
+) -> int:
+    """Score the picked rows, and put those of low..high with merit >= least into the answer, unless they were dead at
+    alive_after; frame: GridArrays. Returns how many are there.
+
+    Rows are picked from many cells first: they lie all over the memory, and a loop of nothing but that fetches many at
+    a time.
+    """
+    ring, _, _, shelf, reaching, _, pairs, _, out = open_grid(frame)
+    query, f = reaching.wanted[q], reaching.filter_of[q]
+    judged = query.since > 0 or f >= 0
+    linked = ring.newer.shape[0] > 0
+    programs, scores, chosen, numbers = reaching.programs, pairs.scores, pairs.chosen, pairs.number
+    shape, begins, ends = programs.shape[q], programs.term_first[q], programs.term_last[q]
+    count = 0
+    for j in range(picked):
+        number = shelf.numbers[chosen[j]]
+        numbers[count] = number
+        chosen[count] = chosen[j]
+        count += low <= number < high
+    if shape == PROGRAM:
+        for row in range(shelf.values.shape[1]):
             for j in range(count):
-                scores[j] = reaching.stack[0, j]
-        else:
-            rows, weights, constants = programs.term_row, programs.term_weight, programs.term_constant
-            for j in range(count):
-                scores[j] = score_terms(shape, rows, weights, constants, begins, ends, shelf.values.T, chosen[j])
+                pairs.numbers[row, j] = shelf.values[chosen[j], row]
+        score_block(programs, q, pairs.numbers, pairs.columns, pairs.known, 0, count, reaching.stack)
         for j in range(count):
-            merit = sign * scores[j]
-            if not merit >= least or not merit > bound or not np.isfinite(merit):
+            scores[j] = reaching.stack[0, j]
+    else:
+        rows, weights, constants = programs.term_row, programs.term_weight, programs.term_constant
+        for j in range(count):
+            scores[j] = score_terms(shape, rows, weights, constants, begins, ends, shelf.values.T, chosen[j])
+    for j in range(count):
+        merit = query.sign * scores[j]
+        if not merit >= least or not merit > query.bound or not np.isfinite(merit):
+            continue
+        if judged:
+            slot = numbers[j] & ring.mask
+            if ring.seq[slot] < query.since or (f >= 0 and not passes(reaching, q, ring, slot)):
                 continue
-            number = shelf.numbers[chosen[j]]
-            if held == want and is_worse(merit, number, opened.best_merit[0], opened.best_number[0]):
-                continue
-            if judged:
-                slot = number & ring.mask
-                if ring.seq[slot] < query.since or (reaching.filter_of[q] >= 0 and not passes(reaching, q, ring, slot)):
-                    continue
-            until = end_of(ring, number, query.per_id == LATEST, query.since) if linked else NEVER
-            if until <= asks.shared_upto[a]:
-                continue
-            out.ranking[fill] = asks.ranking[a]
-            out.number[fill] = number
-            out.merit[fill] = merit
-            out.until[fill] = until
-            fill += 1
-            if shared_low <= number < shared_high and until > asks.upto[a]:
-                if held < want:
-                    add_best(opened, held, merit, number)
-                    held += 1
-                else:
-                    replace_worst(opened, held, merit, number)
-                if held == want:
-                    least = opened.best_merit[0]
-    return fill, held
+        until = end_of(ring, numbers[j], query.per_id == LATEST, query.since) if linked else NEVER
+        if until <= alive_after:
+            continue
+        out.ranking[fill] = ranking
+        out.number[fill] = numbers[j]
+        out.merit[fill] = merit
+        out.until[fill] = until
+        fill += 1
+    return fill
 
 
 @kernel
@@ -405,50 +472,118 @@ def keep_best(out: Any, begin: int, fill: int, merit: float, number: int) -> int
 
 
 @kernel
-def register(reaching: Any, boxes: Any, cells: Any, scratch: Any, q: int, opened: Any) -> int:
-    """Give every checked cell that reaches the floor of query q, and every sector, its bit. Comes back for room with
-    nothing lost: call again."""
-    floor, f, sign = reaching.floor[q], reaching.filter_of[q], reaching.wanted[q].sign
-    shape, rest, wider = fill_table(reaching.programs, q, sign, boxes, scratch.table)
+def reach_cells(
+    reaching: Any,
+    boxes: Any,
+    cells: Any,
+    scratch: Any,
+    q: int,
+    shape: int,
+    rest: float,
+    wider: float,
+    limit: float,
+    opened: Any,
+) -> int:
+    """The checked cells whose bound for query q is not below a limit, into scratch.cells; returns how many, -1 if the
+    heap lacks room. Sectors that reach the limit get the query's bit. Takes what fill_table returned.
+
+    The two halves of a box differ along one axis, so the others are joined once: half of the time of a walk.
+    """
+    f, sign = reaching.filter_of[q], reaching.wanted[q].sign
     table, starts, base, stride = scratch.table, boxes.starts, boxes.base, boxes.stride
+    level = boxes.base.shape[0] - 2
+    count = 0
+    if level == 0:
+        set_bit(cells.sectors[0], q)
+        scratch.cells[0] = 0
+        return 1
     size = 1
-    opened.box[0] = (boxes.base.shape[0] - 2) << _LEVEL_SHIFT
+    opened.box[0] = level << _LEVEL_SHIFT
     while size > 0:
+        if size + 1 > opened.box.shape[0]:
+            return -1
         size -= 1
         level, key = opened.box[size] >> _LEVEL_SHIFT, opened.box[size] & _KEY_MASK
-        index = index_of(base, stride, level, key)
-        if level < boxes.sector and cells.active[index] == 0:
-            continue
-        reached = np.nan
-        if shape != PROGRAM:
-            reached = bound_from_table(table, starts, level, key, shape, rest, wider, sign)
-            if reached < floor:
-                continue
-        if f >= 0 or shape == PROGRAM:
-            reached = bound_of_box(reaching.programs, q, f, sign, boxes, level, key, reached, scratch)
-        if reached == -np.inf or reached < floor:
-            continue
-        if level == boxes.sector:
-            set_bit(cells.sectors[index - boxes.base[level]], q)
-        if level == 0:
-            if cells.home[index].state == UNREACHED:
-                if not can_heat(cells):
-                    return HOT_FULL
-                heat(cells, index)
-            if cells.home[index].state >= 0:
-                set_bit(cells.bits[cells.home[index].state], q)
-            continue
-        if size + 2 > opened.box.shape[0]:
-            return HEAP_FULL
         axis = boxes.split[level]
         place = ((key >> (8 * axis)) & 255) << 1
         bare = key & ~(255 << (8 * axis))
-        for half in range(2):
-            if place + half < boxes.count[level - 1, axis]:
-                opened.box[size] = ((level - 1) << _LEVEL_SHIFT) | bare | ((place + half) << (8 * axis))
+        level -= 1
+        joined = join_axes(table, starts, level, bare, shape, rest, axis) if shape != PROGRAM else 0.0
+        first = index_of(base, stride, level, bare)
+        for half in range(place, min(place + 2, boxes.count[level, axis])):
+            index = first + half * stride[level, axis]
+            is_active = cells.active[index] > 0
+            if level < boxes.sector and not is_active:
+                continue
+            reached = np.nan
+            if shape != PROGRAM:
+                total = join_terms(shape, joined, table[starts[level, axis] + half])
+                reached = bound_of_total(total, shape, wider, sign)
+                if reached < limit:
+                    continue
+            child = bare | (half << (8 * axis))
+            if f >= 0 or shape == PROGRAM:
+                reached = bound_of_box(reaching.programs, q, f, sign, boxes, level, child, reached, scratch)
+                if reached == -np.inf or reached < limit:
+                    continue
+            if level == boxes.sector:
+                set_bit(cells.sectors[index - base[level]], q)
+                if not is_active:
+                    continue
+            if level > 0:
+                opened.box[size] = (level << _LEVEL_SHIFT) | child
                 size += 1
+            elif is_active:
+                scratch.cells[count] = index
+                count += 1
+    return count
+
+
+@kernel
+def register(reaching: Any, boxes: Any, cells: Any, scratch: Any, q: int, opened: Any) -> int:
+    """Give every checked cell that reaches the floor of query q, and every sector, its bit. Comes back for room with
+    nothing lost: call again."""
+    floor, sign = reaching.floor[q], reaching.wanted[q].sign
+    shape, rest, wider = fill_table(reaching.programs, q, sign, boxes, scratch.table)
+    count = reach_cells(reaching, boxes, cells, scratch, q, shape, rest, wider, floor, opened)
+    if count < 0:
+        return HEAP_FULL
+    for i in range(count):
+        cell = scratch.cells[i]
+        if cells.home[cell].state == UNREACHED:
+            if not can_heat(cells):
+                return HOT_FULL
+            heat(cells, cell)
+        if cells.home[cell].state >= 0:
+            set_bit(cells.bits[cells.home[cell].state], q)
     reaching.registered[q] = floor
     return DONE
+
+
+@kernel
+def give_bits(reaching: Any, boxes: Any, cells: Any, scratch: Any, q: int, count: int, floor: float) -> None:
+    """Give the cells that were searched their bits at once: a ranking that is answered by one row side sets its floor
+    to the lowest row. 20 of 28 us a floor (a falling stream, a thousand linear queries). Cells that turned out to be
+    empty are checked again when a row comes."""
+    if floor >= reaching.registered[q]:
+        return
+    for i in range(count):
+        cell = scratch.cells[i]
+        h = cells.home[cell].state
+        if h >= 0:
+            set_bit(cells.bits[h], q)
+        else:
+            cells.home[cell].state = UNCHECKED
+            count_active(boxes, cells, key_of_cell(boxes, cell), -1)
+    reaching.registered[q] = floor
+
+
+@kernel
+def lowest_merit(out: Any, begin: int, fill: int) -> float:
+    lowest = np.inf
+    for j in range(begin, fill):
+        lowest = min(lowest, out.merit[j])
+    return lowest
 
 
 @kernel

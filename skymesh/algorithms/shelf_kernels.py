@@ -20,15 +20,13 @@ from .simd import LANES
 def shelve(ring: Any, cells: Any, shelf: Any, h: int, first: int, attributes: int) -> bool:
     """See that the rows of a hot cell from number `first` on are on the shelf. False if that is full."""
     record = cells.hot[h]
-    record.used = 1
     newest = cells.home[record.cell].newest
     stop = first
     alive = 0
     if record.filled:
         drop_front(shelf, record, first)
         alive = record.count - record.front
-        if record.count > 0:
-            stop = max(first, shelf.numbers[LANES * record.block + record.count - 1] + 1)
+        stop = max(first, record.newest + 1)
     more = 0
     number = newest
     while number >= stop:
@@ -59,6 +57,8 @@ def shelve(ring: Any, cells: Any, shelf: Any, h: int, first: int, attributes: in
         place -= 1
         put_row(ring, shelf, place, number, attributes)
         number -= np.int64(ring.back[number & ring.mask])
+    record.oldest = shelf.numbers[LANES * record.block + record.front]
+    record.newest = newest
     return True
 
 
@@ -68,6 +68,8 @@ def drop_front(shelf: Any, record: Any, first: int) -> None:
     begin = LANES * record.block
     while record.front < record.count and shelf.numbers[begin + record.front] < first:
         record.front += 1
+    if record.front < record.count:
+        record.oldest = shelf.numbers[begin + record.front]
 
 
 @kernel

@@ -48,7 +48,7 @@ from .standings_kernels import (
 )
 
 _NONE = np.empty(0, np.int64)
-NOTHING_ASKED = Spans(np.empty(0, np.int32), _NONE, _NONE, _NONE, _NONE, _NONE)
+NOTHING_ASKED = Spans(np.empty(0, np.int32), _NONE, np.empty(0), _NONE, _NONE, _NONE, _NONE)
 
 
 class Standings:
@@ -132,6 +132,7 @@ class Standings:
             "ahead": ahead_of(span.size, span.is_time),
             "asked_at": EVER,
             "asks": 0,
+            "spread": 0.0,
         }.items():
             self._rankings[name][ranking] = value
         self._quiet[ranking] = EVER
@@ -207,7 +208,7 @@ class Standings:
         largest = int(self._rankings["count"].max() + np.diff(self._first[:-1]).max())
         scratch, marks, times = np.empty(largest, ENTRY), np.empty(largest, np.int32), np.empty(largest, np.int64)
         order, keys = np.empty(2 * largest, np.int64), np.empty(2 * largest)
-        while not refill(self._arrays(), scratch, marks, order, keys, times):
+        while not refill(self._arrays(), scratch, marks, order, keys, times, len(hits) == 1):
             self._repack(int(self._call["needed"][0]))
         return self._go_on()
 
@@ -231,7 +232,7 @@ class Standings:
         asks = self._asks[: int(self._call["asked"][0])]
         return Spans(
             asks["ranking"].astype(np.int32),
-            *[asks[name].copy() for name in ("want", "after", "upto", "shared_after", "shared_upto")],
+            *[asks[name].copy() for name in ("want", "guess", "after", "upto", "shared_after", "shared_upto")],
         )
 
     def recall(self, ranking: int, upto: int) -> None:

@@ -72,7 +72,7 @@ RANKING = np.dtype(
         ("evaluations", "i8"),
         ("searched", "i8"),  # whether there are row sides to ask, and what follows means something
         ("floor_merit", "f8"),
-        ("keep", "i8"),  # how many rows an ask wants, at least and at most
+        ("keep", "i8"),  # how many rows an ask hopes for, at least (so many it wants) and at most
         ("most", "i8"),  # beyond how many rows the floor rises
         ("wake", "i8"),  # deletions show no earlier; see Standings.wait
         ("started", "i8"),  # the last point that was over when the ranking was added
@@ -86,7 +86,8 @@ RANKING = np.dtype(
         ("ahead", "i8"),  # how far an ask looks ahead
         ("asked_at", "i8"),
         ("asks", "i8"),
-        ("unused", "i8", (5,)),  # six lines of memory
+        ("spread", "f8"),  # how far below the floor e times as many rows are thought to reach
+        ("unused", "i8", (4,)),  # six lines of memory
     ]
 )
 
@@ -131,6 +132,7 @@ ASK = np.dtype(
     [
         ("ranking", "i8"),
         ("want", "i8"),
+        ("guess", "f8"),
         ("after", "i8"),
         ("upto", "i8"),
         ("shared_after", "i8"),
@@ -717,7 +719,7 @@ def advance_ranking(frame: Any, ranking: Any, r: int, past: int, arrived: Any) -
             i = np.searchsorted(arrived, ranking.complete, side="right")
             ranking.complete = arrived[i] - 1 if i < arrived.shape[0] else NEVER  # there are no rows in between
         if min(p, limit) > ranking.complete:
-            ask_on(ranking, r, limit, arrays.asks, arrays.call[0])
+            ask_on(frame, ranking, r, limit)
             return HALTED
         if p > limit:
             break
@@ -726,7 +728,7 @@ def advance_ranking(frame: Any, ranking: Any, r: int, past: int, arrived: Any) -
             if not take_next(frame, ranking, r, past):
                 return POOL_FULL
         if falls_short(frame, ranking, p):
-            ask_more(ranking, r, p, limit, arrays.asks, arrays.call[0])
+            ask_more(frame, ranking, r, p, limit)
             return HALTED
         status = room_to_show(frame, ranking)
         if status != DONE:
@@ -1174,7 +1176,7 @@ def falls_short(frame: Any, ranking: Any, p: int) -> bool:
 
 
 @kernel
-def ask_more(ranking: Any, r: int, p: int, limit: int, asks: Any, call: Any) -> None:
+def ask_more(frame: Any, ranking: Any, r: int, p: int, limit: int) -> None:
     """Ask for the window that ends at p and what comes after it."""
     windows = (p - ranking.asked_at) // ranking.size
     if windows < 2:
@@ -1184,11 +1186,11 @@ def ask_more(ranking: Any, r: int, p: int, limit: int, asks: Any, call: Any) -> 
     if ranking.most_min < NEVER:
         ranking.most = ranking.keep + (ranking.most_min - ranking.keep_min) * ranking.keep // ranking.keep_min
     ranking.asked_at = p
-    ask(ranking, r, p, p, limit, asks, call)
+    ask(frame, ranking, r, p, p, limit)
 
 
 @kernel
-def ask_on(ranking: Any, r: int, limit: int, asks: Any, call: Any) -> None:
+def ask_on(frame: Any, ranking: Any, r: int, limit: int) -> None:
     """Ask for what comes after the last position that an answer covered.
 
     Rows up to there go into the pool at once, as if they had been there: the next point has to look at them.
@@ -1197,11 +1199,11 @@ def ask_on(ranking: Any, r: int, limit: int, asks: Any, call: Any) -> None:
         over = max(ranking.complete, ranking.done)
         p = point_from(over + 1, ranking.slide, ranking.offset, ranking.first)
         ranking.pending_point = min(ranking.pending_point, p)
-    ask(ranking, r, ranking.complete + 1, ranking.complete, limit, asks, call)
+    ask(frame, ranking, r, ranking.complete + 1, ranking.complete, limit)
 
 
 @kernel
-def ask(ranking: Any, r: int, p: int, known: int, limit: int, asks: Any, call: Any) -> None:
+def ask(frame: Any, ranking: Any, r: int, p: int, known: int, limit: int) -> None:
     """Ask for the windows from p on, of which the pool takes in rows up to `known` at once.
 
     An answer covers half a window, so that half of the rows before it are in all of its windows and bound it. Each ask
@@ -1211,10 +1213,12 @@ def ask(ranking: Any, r: int, p: int, known: int, limit: int, asks: Any, call: A
     if ranking.ahead >> 3 < ranking.size and ranking.ahead < AHEAD_MAX:
         ranking.ahead *= 2
     ranking.asks += 1
+    asks, call = open_standings(frame).asks, open_standings(frame).call[0]
     found = asks[call.asked]
     call.asked += 1
     found.ranking = r
-    found.want = ranking.keep
+    found.want = ranking.keep_min
+    found.guess = guess_floor(frame, ranking, p)
     found.after = horizon_of(p, ranking.size)
     found.upto = max(upto, p)
     found.shared_after = horizon_of(found.upto, ranking.size)
@@ -1223,6 +1227,22 @@ def ask(ranking: Any, r: int, p: int, known: int, limit: int, asks: Any, call: A
     if upto >= limit:
         found.complete = NEVER
         ranking.ahead = ahead_of(ranking.size, ranking.is_time)
+
+
+@kernel
+def guess_floor(frame: Any, ranking: Any, p: int) -> float:
+    """The merit that about `keep` rows of the window that ends at p reach, NaN if nothing is known.
+
+    The number of rows above a floor is taken to grow by the same factor with every step down: rows tell how far that
+    is. It grows more slowly the farther down, if anything, which makes for a few rows more.
+    """
+    if not np.isfinite(ranking.floor_merit) or not ranking.spread > 0.0:
+        return np.nan
+    alive = 1
+    for j in range(0, ranking.count, SPAN):
+        lanes = lowest(ranking.count - j)
+        alive += ones(lanes & ~gone(frame, ranking, ranking.start + j, lanes, p))
+    return ranking.floor_merit - max(ranking.spread * np.log(ranking.keep / alive), 0.0)
 
 
 @kernel
@@ -1237,11 +1257,22 @@ def raise_floor(frame: Any, ranking: Any, p: int) -> None:
     if ranking.count > ranking.most:
         drop_dead(frame, ranking, p)
     if ranking.count > ranking.most:
+        note_spread(frame, ranking)
         pool = open_standings(frame).pool
         ranking.count = ranking.keep
         set_floor(ranking, pool.entries[pool.slot[ranking.start + ranking.keep - 1]])
         if ranking.room > 4 * ranking.most:
             grow(frame, ranking, 2 * ranking.most)  # what the first rows took, before there was a floor
+
+
+@kernel
+def note_spread(frame: Any, ranking: Any) -> None:
+    """Learn how far apart the entries lie that a higher floor cuts off. Of a skyband those k times as many have
+    been dropped as e times as many rows would have brought."""
+    merit, kept, count = open_standings(frame).pool.merit, ranking.keep, ranking.count
+    fall = merit[ranking.start + kept - 1] - merit[ranking.start + count - 1]
+    spread = fall / ((count - kept) / ranking.k if ranking.prunes else np.log(count / kept))
+    ranking.spread = 0.5 * (ranking.spread + spread) if ranking.spread > 0.0 else spread
 
 
 @embedded
@@ -1278,12 +1309,13 @@ def changed_floors(rankings: Any, out_ranking: Any, out_floor: Any) -> int:
 
 
 @kernel
-def refill(frame: Any, scratch: Any, marks: Any, order: Any, keys: Any, times: Any) -> bool:
+def refill(frame: Any, scratch: Any, marks: Any, order: Any, keys: Any, times: Any, is_alone: bool) -> bool:
     """Put answers into the pools of the rankings that asked. False if the pool lacks room: make it and call again.
 
     The inbox holds the answers by ranking, in any order. What lies beyond the positions that a pool takes in at once
     stays there, by position, and `taken` says where that begins. scratch ENTRY, marks i4 and times i8 have room for
-    the largest answer and pool together, order i8 and keys f8 for twice as many; frame: StandingArrays.
+    the largest answer and pool together, order i8 and keys f8 for twice as many; is_alone: all come from one row side;
+    frame: StandingArrays.
     """
     arrays = open_standings(frame)
     rankings, first, taken, inbox, asks, call = (
@@ -1305,7 +1337,7 @@ def refill(frame: Any, scratch: Any, marks: Any, order: Any, keys: Any, times: A
         hits = inbox[first[r] : first[r + 1]]
         found = hits.shape[0]
         sort_order(hits, order, keys, found, True)
-        found = cut_at_floor(ranking, hits, order, asks[a])
+        found = cut_at_floor(ranking, hits, order, asks[a], is_alone)
         later = set_later_aside(hits, order, found, asks[a].shared_upto, scratch)
         count = merge_pool(frame, ranking, hits, order, found - later, scratch, marks)
         aside = scratch[scratch.shape[0] - later :]
@@ -1369,8 +1401,12 @@ def merge_runs(
 
 
 @kernel
-def cut_at_floor(ranking: Any, hits: Any, order: Any, ask: Any) -> int:
-    """Set the floor to the last row that was asked for; returns how many rows rank there or above, each once."""
+def cut_at_floor(ranking: Any, hits: Any, order: Any, ask: Any, is_alone: bool) -> int:
+    """Set the floor to the last row that was asked for; returns how many rows rank there or above, each once.
+
+    A row side that is alone has sent everything down to the lowest row. Of several each has down to its own, and they
+    all have down to the last that was asked for.
+    """
     drop_floor(ranking)
     kept = 0
     counted = 0
@@ -1382,9 +1418,12 @@ def cut_at_floor(ranking: Any, hits: Any, order: Any, ask: Any) -> int:
         order[kept] = order[j]
         kept += 1
         counted += ask.shared_after < hit.at <= ask.shared_upto and hit.until > ask.upto
-        if counted == ask.want:
-            set_floor(ranking, hit)
+        if counted == ask.want and not is_alone:
             break
+    if counted >= ask.want:
+        lowest = hits[order[kept - 1]]
+        set_floor(ranking, lowest)
+        ranking.spread = (hits[order[kept >> 2]].merit - lowest.merit) / np.log(4.0)
     return kept
 
 
