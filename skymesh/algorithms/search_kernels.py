@@ -231,11 +231,11 @@ def search_one(
         found = 0
         for j in range(begin, fill):
             found += is_shared(asks, a, shared_low, shared_high, out, j)
-        if want <= found <= _FAR_TOO_MANY * want:
+        if found >= want and fill - begin <= _FAR_TOO_MANY * want:
             give_bits(reaching, boxes, cells, scratch, q, count, lowest_merit(out, begin, fill))
             return DONE, fill
         fill = begin
-        if found > want or not drop > 0.0:
+        if found >= want or not drop > 0.0:
             break
         drop *= 2.0
         guess = reaching.floor[q] - drop
@@ -349,7 +349,7 @@ def make_ready(ring: Any, cells: Any, shelf: Any, cell: int, first: int, attribu
     record = cells.hot[h]
     record.used = 1
     if record.filled and record.newest == cells.home[cell].newest:
-        # Nothing came: done with here, because handing everything down takes ten times as long as testing 64 rows.
+        # Nothing came: done with here, because handing everything down costs a call with dozens of arrays.
         if record.oldest < first:
             drop_front(shelf, record, first)
         return DONE
@@ -487,7 +487,7 @@ def reach_cells(
     """The checked cells whose bound for query q is not below a limit, into scratch.cells; returns how many, -1 if the
     heap lacks room. Sectors that reach the limit get the query's bit. Takes what fill_table returned.
 
-    The two halves of a box differ along one axis, so the others are joined once: half of the time of a walk.
+    The two halves of a box differ along one axis, so the others are joined once: a third of the time of a walk.
     """
     f, sign = reaching.filter_of[q], reaching.wanted[q].sign
     table, starts, base, stride = scratch.table, boxes.starts, boxes.base, boxes.stride
@@ -563,8 +563,8 @@ def register(reaching: Any, boxes: Any, cells: Any, scratch: Any, q: int, opened
 @kernel
 def give_bits(reaching: Any, boxes: Any, cells: Any, scratch: Any, q: int, count: int, floor: float) -> None:
     """Give the cells that were searched their bits at once: a ranking that is answered by one row side sets its floor
-    to the lowest row. 20 of 28 us a floor (a falling stream, a thousand linear queries). Cells that turned out to be
-    empty are checked again when a row comes."""
+    to the lowest row. A floor takes 2 us instead of 25 (a falling stream, a thousand linear queries). Cells that turned
+    out to be empty are checked again when a row comes."""
     if floor >= reaching.registered[q]:
         return
     for i in range(count):

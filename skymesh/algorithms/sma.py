@@ -5,7 +5,7 @@ because k newer ones rank above them. It searches the grid only when fewer than 
 the k that show takes over as they expire. Equal scores rank the newer row first.
 
 Cost    an arrival that reaches a floor: O(s) there, s rows held. Searches are rare; where scores keep falling each
-        asks for more rows than the one before, up to twice as many.
+        hopes for twice as many rows.
 Source  Mouratidis, Bakiras, Papadias, SIGMOD 2006 (SMA). There a search asks for the k best and the floor is the k-th;
         here it asks for some square roots of k more, after which searches nearly end (see `keeping`); dominance is
         told by panes, so that with a slide of many rows less is kept. `keeping=EXACTLY_K_UNTRIMMED` gives the paper's.
@@ -22,7 +22,7 @@ class SkybandMonitoring(GridAlgorithm):
     name = "sma"
     summary = "a grid over the attributes, and in each ranking the skyband above a floor"
     prunes = True
-    keeping = Keeping(growth=2)
+    keeping = Keeping()
 
     @classmethod
     def refusal(cls, query: AnyQuery, stream: Stream) -> str | None:
