@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from benchmarks.mouratidis_data import Setting
-from benchmarks.sweep import AXES, FILE
+from benchmarks.sweep import AXES, BASE, FILE
 
 mpl.use("svg")
 mpl.rcParams.update(
@@ -92,6 +92,8 @@ def main() -> None:
     asked.out.mkdir(parents=True, exist_ok=True)
     for picture in PICTURES:
         rows = [row for row in sweep["rows"] if row["data"] == picture.data]
+        if not rows:
+            continue  # the sweep was over some of the axes only
         path = asked.out / f"{picture.file}.svg"
         figure = _drawn(picture, rows, _caption(sweep))
         figure.savefig(path, metadata={"Date": None})
@@ -101,9 +103,10 @@ def main() -> None:
 def _caption(sweep: dict[str, Any]) -> str:
     base = Setting(**sweep["base"])
     machine = sweep["machine"]
+    scale = "" if base.window == BASE.window else f": N and r are the paper's / {BASE.window // base.window}"
     return (
         f"One axis varied at a time; else d = {base.dimensions}, N = {base.window:,}, r = {base.arrivals:,}, "
-        f"Q = {base.queries:,}, k = {base.k}, {base.score} scores: N and r are a tenth of the paper's. "
+        f"Q = {base.queries:,}, k = {base.k}, {base.score} scores{scale}. "
         f"Medians of {sweep['cycles']} cycles, one core, {machine['processor']}, commit {machine['commit']}."
     )
 
@@ -119,7 +122,8 @@ def _drawn(picture: Picture, rows: list[dict[str, Any]], caption: str) -> Figure
         _draw_panel(panel, axis, picture.field, [row for row in rows if row["axis"] == axis])
     for panel in panels[len(axes) :]:
         panel.set_axis_off()
-    figure.supxlabel(caption if columns > 2 else caption.replace(": N", ":\nN"), x=0.01, ha="left", fontsize=7)
+    told = caption if columns > 2 else caption.replace(". Medians", ".\nMedians")
+    figure.supxlabel(told, x=0.01, ha="left", fontsize=7)
     figure.draw_without_rendering()  # labels stand where the layout has put the lines
     for panel in panels[: len(axes)]:
         _label_lines(panel)

@@ -1,14 +1,16 @@
 """Cost and space over the grid paper's ranges, one axis varied at a time: `python -m benchmarks.sweep`.
 
-The whole sweep has to end in about ten minutes, so its base is a tenth of the paper's window and arrivals. Each side
-runs in a process of its own, forked when all kernels are loaded, so that its memory is its own; the rankings that the
-processes end with are compared. What `python -m benchmarks.plots` draws is written to out/mouratidis-sweep.json.
+The whole sweep takes the better part of an hour; with `--tenth`, a tenth of the paper's windows and arrivals, ten
+minutes. Each side runs in a process of its own, forked when all kernels are loaded, so that its memory is its own; the
+rankings that the processes end with are compared. What `python -m benchmarks.plots` draws is written to
+out/mouratidis-sweep.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import functools
 import gc
 import hashlib
 import json
@@ -18,7 +20,6 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -29,8 +30,8 @@ from benchmarks.mouratidis_data import Data, Setting, cycles, fill
 from benchmarks.sides import NUMPY_GROUPED, NUMPY_PLAIN, Side, side
 
 FILE = OUT / "mouratidis-sweep.json"
-BASE = Setting(window=100_000, arrivals=1_000)
-GRID_SIDES = ("tma", "sma")  # the others have no grid
+BASE = Setting()
+GRID_SIDES = ("tma", "sma")  # the others have no grid: of these one measurement stands for all grids
 CYCLES = 15
 WARM_CYCLES = 3
 
@@ -42,17 +43,18 @@ class Axis:
     values: tuple[int, ...]
     data: tuple[Data, ...] = ("ind",)
 
-    def settings(self, data: Data) -> Iterator[tuple[int, Setting]]:
-        for value in self.values:
-            setting = replace(BASE, data=data, **{self.field: value})
+    def settings(self, base: Setting, data: Data) -> Iterator[tuple[int, Setting]]:
+        scale = BASE.window // base.window if self.field in ("window", "arrivals") else 1
+        for value in (value // scale for value in self.values):
+            setting = replace(base, data=data, **{self.field: value})
             # As in the paper, a hundredth of the window arrives at a time when its length varies.
             yield value, replace(setting, arrivals=value // 100) if self.field == "window" else setting
 
 
 AXES = (
     Axis("d", "dimensions", (2, 3, 4, 5, 6), ("ind", "ant")),
-    Axis("N", "window", (100_000, 200_000, 300_000, 400_000, 500_000)),
-    Axis("r", "arrivals", (100, 500, 1_000, 5_000, 10_000)),
+    Axis("N", "window", (1_000_000, 2_000_000, 3_000_000, 4_000_000, 5_000_000)),
+    Axis("r", "arrivals", (1_000, 5_000, 10_000, 50_000, 100_000)),
     Axis("Q", "queries", (100, 500, 1_000, 2_000, 5_000)),
     Axis("k", "k", (1, 5, 10, 20, 50, 100), ("ind", "ant")),
     Axis("intervals", "intervals", (5, 7, 9, 11, 12, 13, 15)),
@@ -63,31 +65,34 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sweep", description=f"Writes {FILE}.")
     parser.add_argument("--algorithms", default="tsl,tma,sma", help="comma-separated")
     parser.add_argument("--axes", default=",".join(axis.name for axis in AXES), help="comma-separated")
+    parser.add_argument("--tenth", action="store_true", help="windows and arrivals a tenth of the paper's")
     asked = parser.parse_args()
+    base = replace(BASE, window=BASE.window // 10, arrivals=BASE.arrivals // 10) if asked.tenth else BASE
     names = [*asked.algorithms.split(","), NUMPY_PLAIN, NUMPY_GROUPED]
     for name in names:
         _measure(name, replace(BASE, window=2_000, arrivals=200, queries=20))  # loads the kernels that are forked
     rows = []
     for axis in AXES:
         if axis.name in asked.axes.split(","):
-            rows += _swept(axis, names)
+            rows += _swept(axis, base, names)
     OUT.mkdir(exist_ok=True)
     FILE.write_text(
-        json.dumps({"base": BASE.as_dict(), "cycles": CYCLES, "rows": rows, "machine": machine()}, indent=2)
+        json.dumps({"base": base.as_dict(), "cycles": CYCLES, "rows": rows, "machine": machine()}, indent=2)
     )
     print(FILE)
 
 
-def _swept(axis: Axis, names: list[str]) -> list[dict[str, Any]]:
+def _swept(axis: Axis, base: Setting, names: list[str]) -> list[dict[str, Any]]:
     rows = []
     for data in axis.data:
-        for value, setting in axis.settings(data):
+        for value, setting in axis.settings(base, data):
             answers = {}
             for name in names:
-                if axis.field == "intervals" and name not in GRID_SIDES:
-                    continue
                 began = time.perf_counter()
-                found = _apart(name, setting)
+                if axis.field == "intervals" and name not in GRID_SIDES:
+                    found = dict(_apart_cached(name, replace(setting, intervals=None)))
+                else:
+                    found = _apart(name, setting)
                 answers[name] = found.pop("answer")
                 rows.append({"axis": axis.name, "value": value, "data": data, "who": name, **found})
                 took = time.perf_counter() - began
@@ -113,14 +118,17 @@ def _apart(name: str, setting: Setting) -> dict[str, Any]:
     return found
 
 
+_apart_cached = functools.cache(_apart)
+
+
 def _send_measured(connection: Connection, name: str, setting: Setting) -> None:
     connection.send(_measure(name, setting))
 
 
 def _measure(name: str, setting: Setting) -> dict[str, Any]:
     """Cost of a cycle and space; a query's space is what the side takes beyond the same side with one query."""
-    lone_bytes = _grown(partial(_ran, name, replace(setting, queries=1), cycle_count=WARM_CYCLES))[1]
-    (one, seconds), all_bytes = _grown(partial(_ran, name, setting, cycle_count=CYCLES))
+    lone_bytes = _grown(functools.partial(_ran, name, replace(setting, queries=1), cycle_count=WARM_CYCLES))[1]
+    (one, seconds), all_bytes = _grown(functools.partial(_ran, name, setting, cycle_count=CYCLES))
     seq, score = one.rankings()
     return {
         "ms": statistics.median(seconds) * 1e3,

@@ -246,9 +246,7 @@ class Lane:
         if not self._time_teams:
             return []
         rows = self._encoder.rows(raw, is_time=True)
-        return [
-            team.piece(team.algorithm.advance(rows, upto, flush=flush), has_time=True) for team in self._time_teams
-        ]
+        return [team.piece(team.algorithm.advance(rows, upto, flush=flush), has_time=True) for team in self._time_teams]
 
     def heartbeat(self, time: int) -> list[Piece]:
         self.splitter.heartbeat(time)

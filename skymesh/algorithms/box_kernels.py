@@ -66,29 +66,43 @@ class Bounding(NamedTuple):
 def place_rows(numbers: Any, boxes: Any, start: int, cell: Any) -> int:
     """The cells of rows, into cell i4[n]; returns how many numbers lie beyond the extremes.
 
-    numbers f8[D, m]; rows start.. are looked at. One loop an axis and no early exit, so that each is vectorized: about
-    2 ns a row with four axes.
+    numbers f8[D, m]; rows start.. are looked at.
+    """
+    cell[:] = 0
+    beyond = 0
+    for row in range(boxes.least.shape[0]):
+        x = numbers[row, start : start + cell.shape[0]]
+        beyond += place_column(boxes, row, x, x, cell)
+    return beyond
+
+
+@kernel
+def place_column(boxes: Any, row: int, x: Any, copy: Any, cell: Any) -> int:
+    """Copy the attribute x f8[n] of rows to where it is kept, and add to cell i4[n] how far along its axis they lie, if
+    it has one; returns how many values lie beyond the extremes.
+
+    Without an early exit, so that it is vectorized, and all in one loop: each value is read once (10,000 rows of four
+    attributes: 36 us against 42 one loop after the other).
     """
     n = cell.shape[0]
-    beyond = 0
+    axis = boxes.axis_of[row]
+    least, most = boxes.least[row], boxes.most[row]
+    beyond = np.int32(0)
+    if axis < 0:
+        for i in range(n):
+            copy[i] = x[i]
+            beyond += np.int32((x[i] < least) | (x[i] > most))
+        return np.int64(beyond)
+    origin, scale, last = boxes.origin[axis], boxes.scale[axis], boxes.last[axis]
+    stride = np.int32(boxes.stride[0, axis])
     for i in range(n):
-        cell[i] = 0
-    for row in range(boxes.least.shape[0]):
-        x = numbers[row, start : start + n]
-        least, most = boxes.least[row], boxes.most[row]
-        for i in range(n):
-            beyond += x[i] < least or x[i] > most
-        axis = boxes.axis_of[row]
-        if axis < 0:
-            continue
-        origin, scale, last = boxes.origin[axis], boxes.scale[axis], boxes.last[axis]
-        stride = np.int32(boxes.stride[0, axis])
-        for i in range(n):
-            place = (x[i] - origin) * scale
-            place = 0.0 if place < 0.0 else place
-            place = last if place > last else place
-            cell[i] += np.int32(place) * stride
-    return beyond
+        copy[i] = x[i]
+        beyond += np.int32((x[i] < least) | (x[i] > most))
+        place = (x[i] - origin) * scale
+        place = 0.0 if place < 0.0 else place
+        place = last if place > last else place
+        cell[i] += np.int32(place) * stride
+    return np.int64(beyond)
 
 
 # -- boxes of the pyramid: level, and the place along each axis in eight bits ----------------------------------

@@ -26,6 +26,7 @@ import numpy as np
 from ..queries import AnyQuery, Stream
 from ..queries.expressions import Op
 from ..queries.shapes import Shape
+from .arrival_kernels import test_rows
 from .asked import ALL_ROWS, Asked, PerId
 from .base import Algorithm, RowSide
 from .box_kernels import Bounding, Boxes, place_rows
@@ -56,13 +57,12 @@ from .grid_kernels import (
     superseded,
     take_rows,
     tell_ends,
-    test_rows,
 )
 from .ring import RowRing
 from .score_kernels import BLOCK
 from .search_kernels import Asks, move_floors, search, withdraw
 from .shelf_kernels import tidy
-from .simd import LANES
+from .simd import LANES, aligned
 
 _LATEST = int(PerId.LATEST)
 _SQUARES = (int(Shape.QUADRATIC), int(Shape.EUCLIDEAN))
@@ -73,6 +73,7 @@ _HOT_MIN = 64
 _SHELF_MIN = 64  # blocks
 _HEAP_MIN = 1024
 _PAIRS_MIN = 4096
+_ROWS_AT_ONCE = 512  # whose features lie side by side
 
 
 class GridAlgorithm(Algorithm):
@@ -120,12 +121,13 @@ class Grid(RowSide):
         self._answer = _answer(1024)
         self._pairs = _pairs(64, 0, 0, 0, 0)
         self._probe = np.empty((0, 1, LANES), np.float32)
+        self._probed = np.empty(0, np.bool_)
         self._boxes: Boxes
         self._scratch: Bounding
         self._cells: Cells
         self._shelf: Shelf
         self._stale = True  # the grid has to be made anew before it is used
-        self._parts: tuple[object, ...] = (None,) * 15  # what is packed, kept alive here
+        self._parts: tuple[object, ...] = (None,) * 16  # what is packed, kept alive here
         self._packed = np.empty(0, np.int64)
         self._rows_per_part: int | None = None  # None: floors moved since it was looked up
         self.cells_searched = 0
@@ -186,8 +188,9 @@ class Grid(RowSide):
         self._stale |= ring.make_room(rows)
         self._refresh()
         cell, touched = np.empty(count, np.int32), np.empty(count + 1, np.int32)
+        frame = self._arrays()
         tested, unchecked, beyond = take_rows(
-            self._arrays(), rows.numbers, rows.seq, rows.time, rows.id, first_number, cell, touched
+            frame, rows.numbers, rows.seq, rows.time, rows.id, first_number, cell, touched
         )
         ring.append(rows)
         if beyond:
@@ -197,22 +200,22 @@ class Grid(RowSide):
         cursor = np.zeros(2, np.int64)
         if unchecked:
             self._check(cell, touched, tested)
+        if unchecked or beyond:
+            frame = self._arrays()
         while tested:
-            status = test_rows(self._arrays(), cell, touched, tested, first_number, cursor)
+            status = test_rows(frame, cell, touched, tested, first_number, cursor)
             if status == DONE:
                 break
             self._make_room(status, int(cursor[1]))
+            frame = self._arrays()
         found = int(cursor[1])
-        row = self._answer.number[:found] - first_number
         if ring.has_links:
             return self._with_ends(found, first_number)
-        return Hits(
-            self._answer.ranking[:found].copy(),
-            row.astype(np.int32),
-            self._answer.merit[:found].copy(),
-            never(found),
-            rows,
-        )
+        if not found:
+            return NO_HITS
+        ranking, number, merit, _ = self._answer
+        row = (number[:found] - first_number).astype(np.int32)
+        return Hits(ranking[:found].copy(), row, merit[:found].copy(), never(found), rows)
 
     def _check(self, cell: np.ndarray, touched: np.ndarray, count: int) -> None:
         """Find out which queries reach the cells that were empty."""
@@ -336,7 +339,9 @@ class Grid(RowSide):
         features = attributes * (2 if np.isin(programs.shape, _SQUARES).any() else 1)
         shapes = len(ring.arrays.numbers), len(ring.arrays.columns), attributes, features
         self._pairs = _pairs(len(self._floor), *shapes)
-        self._probe = np.full((-(-len(self._floor) // LANES), features + 1, LANES), np.inf, np.float32)
+        self._probe = aligned((-(-len(self._floor) // LANES), features + 1, LANES), np.float32)
+        self._probe[:] = np.inf
+        self._probed = np.zeros(len(self._probe), np.bool_)
         self._cells = _cells(self._boxes, len(self._floor))
         self._shelf = _shelf(0, features, len(ring.arrays.numbers))
         self._stale = False
@@ -381,7 +386,7 @@ class Grid(RowSide):
         """Everything for a kernel; packed anew only after an array was replaced."""
         questions = self.questions
         scores = questions.programs()
-        reaching = (*scores, questions.wanted, self._floor, self._registered, self._probe)
+        reaching = (*scores, questions.wanted, self._floor, self._registered, self._probe, self._probed)
         rest = self._scratch, self._pairs, self._opened, self._answer
         parts = (self._ring.arrays, self._boxes, self._cells, self._shelf, *reaching, *rest)
         if any(map(is_not, parts, self._parts)):
@@ -467,22 +472,31 @@ def _pairs(slots: int, height: int, width: int, attributes: int, features: int) 
     """Scratch for rows with `height` numbers and `width` columns."""
     room = max(_PAIRS_MIN, LANES * (-(-slots // LANES)))
     return Pairs(
+        hot=np.empty(_ROWS_AT_ONCE, np.int32),
+        row=np.empty(room, np.int32),
+        word=np.empty(room, np.int32),
+        lanes=np.empty(room, np.uint64),
+        features=np.empty((_ROWS_AT_ONCE, features), np.float32),
+        x=np.empty(features, np.float32),
+        attributes=attributes,
         slot=np.empty(room, np.int32),
         number=np.empty(room, np.int64),
-        by_slot=np.empty(room, np.int64),
+        order=np.empty(room, np.int32),
         begin=np.empty(slots + 2, np.int64),
+        which=np.empty(BLOCK, np.int32),
+        chosen=np.empty(BLOCK, np.int64),
+        place=np.empty(BLOCK, np.int32),
         scores=np.empty(BLOCK),
+        picked=np.empty(BLOCK, np.int32),
         numbers=np.empty((height, BLOCK)),
         columns=np.empty((width, BLOCK), np.int64),
         known=np.empty((width, BLOCK), np.bool_),
-        x=np.empty(features, np.float32),
-        attributes=attributes,
     )
 
 
 def _shelf(blocks: int, features: int, height: int) -> Shelf:
     return Shelf(
-        lanes=np.zeros((blocks, features, LANES), np.float32),
+        lanes=aligned((blocks, features, LANES), np.float32),
         values=np.empty((blocks * LANES, height)),
         numbers=np.empty(blocks * LANES, np.int64),
         fill=np.zeros(2, np.int64),
@@ -491,7 +505,7 @@ def _shelf(blocks: int, features: int, height: int) -> Shelf:
 
 def _cells(boxes: Boxes, slots: int) -> Cells:
     """Empty cells, for queries below slot `slots`."""
-    words = (slots + 63) // 64
+    words = (slots + 63) // 64 + 1
     cells, all_boxes = int(boxes.base[1]), int(boxes.base[-1])
     sectors = int(boxes.base[boxes.sector + 1] - boxes.base[boxes.sector])
     home = np.empty(cells, HOME)

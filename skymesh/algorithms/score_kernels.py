@@ -44,10 +44,13 @@ FOUR_ULPS = 8.9e-16
 
 
 class Programs(NamedTuple):
-    """All programs, end to end. A program's instructions are code[first:last], its terms term_*[term_first:term_last].
+    """All programs, end to end. A program's instructions are code[first:last], its terms term_*[term_first:term_last],
+    its constants begin at number_first and integer_first.
 
     shape i1[p], first i8[p], last i8[p], code i4[m, 4], numbers f8[c], integers i8[c],
-    term_first i8[p], term_last i8[p], term_row i4[t], term_weight f8[t], term_constant f8[t]
+    number_first i8[p], integer_first i8[p],
+    term_first i8[p], term_last i8[p], term_row i4[t], term_weight f8[t], term_constant f8[t];
+    kind i8[q], of queries: those of one kind differ in constants only, filters included; leader i8[kinds], one of each
     """
 
     shape: I1
@@ -56,11 +59,15 @@ class Programs(NamedTuple):
     code: I4x2
     numbers: F8
     integers: I8
+    number_first: I8
+    integer_first: I8
     term_first: I8
     term_last: I8
     term_row: I4
     term_weight: F8
     term_constant: F8
+    kind: I8
+    leader: I8
 
 
 @kernel
@@ -201,15 +208,25 @@ def interpret(
                 z[i] = value
         elif op >= COLUMN:
             top += 1
-            column_block(programs.integers, op, a, b, c, columns, known, start, count, stack[top])
-        elif op == WHERE or op == CLIP:
-            top -= 2
-            ternary_block(op, count, stack[top], stack[top + 1], stack[top + 2])
-        elif is_unary(op):
-            unary_block(op, count, stack[top])
+            z = stack[top]
+            for i in range(count):
+                z[i] = read_column(programs.integers, op, a, b, c, columns, known, start + i)
         else:
-            top -= 1
-            binary_block(op, count, stack[top], stack[top + 1])
+            top = operate(op, count, stack, top)
+
+
+@kernel
+def operate(op: int, count: int, stack: Any, top: int) -> int:
+    """Run an instruction that reads nothing but the stack; returns where its top is then."""
+    if op == WHERE or op == CLIP:
+        top -= 2
+        ternary_block(op, count, stack[top], stack[top + 1], stack[top + 2])
+    elif is_unary(op):
+        unary_block(op, count, stack[top])
+    else:
+        top -= 1
+        binary_block(op, count, stack[top], stack[top + 1])
+    return top
 
 
 @kernel
@@ -292,24 +309,19 @@ def ternary_block(op: int, count: int, x: Any, y: Any, z: Any) -> None:
 
 
 @kernel
-def column_block(
-    integers: Any, op: int, a: int, b: int, c: int, columns: Any, known: Any, start: int, count: int, z: Any
-) -> None:
-    """Instructions that read columns directly; a null passes no test."""
-    for i in range(count):
-        row = start + i
-        value = columns[a, row]
-        if op == COLUMN:
-            z[i] = float(value) if known[a, row] else np.nan
-        elif not known[a, row]:
-            z[i] = 0.0
-        elif op == COLUMN_TEST:
-            z[i] = 1.0 if compare(value, integers[b], c) else 0.0
-        elif op == COLUMNS_TEST:
-            z[i] = 1.0 if known[b, row] and compare(value, columns[b, row], c) else 0.0
-        else:
-            at = b + np.searchsorted(integers[b : b + c], value)
-            z[i] = 1.0 if at < b + c and integers[at] == value else 0.0
+def read_column(integers: Any, op: int, a: int, b: int, c: int, columns: Any, known: Any, row: int) -> float:
+    """What an instruction that reads columns directly gives for a row; a null passes no test."""
+    value = columns[a, row]
+    if op == COLUMN:
+        return float(value) if known[a, row] else np.nan
+    if not known[a, row]:
+        return 0.0
+    if op == COLUMN_TEST:
+        return 1.0 if compare(value, integers[b], c) else 0.0
+    if op == COLUMNS_TEST:
+        return 1.0 if known[b, row] and compare(value, columns[b, row], c) else 0.0
+    at = b + np.searchsorted(integers[b : b + c], value)
+    return 1.0 if at < b + c and integers[at] == value else 0.0
 
 
 @kernel

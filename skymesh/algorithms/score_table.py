@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 import numpy as np
@@ -65,23 +66,50 @@ def _flattened(scorings: list[Scoring | None]) -> tuple[Programs, Ints, np.ndarr
         (rows[slot][term.name], term.weight, term.constant) for slot, form in enumerate(forms) for term in form.terms
     ]
     code, numbers, integers = _linked(programs)
-    ends = np.cumsum([len(program.instructions) for program in programs], dtype=np.int64)
-    term_ends = np.cumsum([len(form.terms) for form in forms], dtype=np.int64)
+    firsts, ends = _stretches([len(program.instructions) for program in programs])
+    term_firsts, term_ends = _stretches([len(form.terms) for form in forms])
+    kind, leader = _kinds(scorings)
     depth = max((program.depth for program in programs), default=1)
     arrays = Programs(
         shape=np.array([form.shape for form in forms], np.int8),
-        first=np.concatenate(([0], ends[:-1])) if len(ends) else ends,
+        first=firsts,
         last=ends,
         code=np.array(code, np.int32).reshape(-1, 4),
         numbers=np.array(numbers, np.float64),
         integers=np.array(integers, np.int64),
-        term_first=np.concatenate(([0], term_ends[:-1])) if len(term_ends) else term_ends,
+        number_first=_stretches([len(program.numbers) for program in programs])[0],
+        integer_first=_stretches([len(program.integers) for program in programs])[0],
+        term_first=term_firsts,
         term_last=term_ends,
         term_row=np.array([term[0] for term in terms], np.int32),
         term_weight=np.array([term[1] for term in terms], np.float64),
         term_constant=np.array([term[2] for term in terms], np.float64),
+        kind=kind,
+        leader=leader,
     )
     return arrays, filter_of, np.empty((max(depth, _STACK_ROWS_MIN), BLOCK), np.float64)
+
+
+def _stretches(lengths: list[int]) -> tuple[Ints, Ints]:
+    """Where each begins and ends that stands end to end with the others."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    return ends - np.array(lengths, np.int64), ends
+
+
+def _kinds(scorings: list[Scoring | None]) -> tuple[Ints, Ints]:
+    """Of each query a number, the same for those that differ in constants only; and a query for each such number."""
+    number_of: dict[Hashable, int] = {}
+    kind = np.array([number_of.setdefault(_kind_of(scoring), len(number_of)) for scoring in scorings], np.int64)
+    return kind, np.unique(kind, return_index=True)[1].astype(np.int64)
+
+
+def _kind_of(scoring: Scoring | None) -> Hashable:
+    if scoring is None:
+        return None
+    shape, terms = scoring.form.shape, scoring.form.terms
+    instructions = scoring.program.instructions if shape == Shape.PROGRAM else None
+    rows = tuple(scoring.rows[term.name] for term in terms)
+    return shape, rows, instructions, scoring.filter and scoring.filter.instructions
 
 
 def _form_of(scoring: Scoring | None) -> Form:

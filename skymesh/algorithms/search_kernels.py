@@ -321,7 +321,7 @@ def look_through(
     sign, bound = query.sign, query.bound
     judged = query.since > 0 or reaching.filter_of[q] >= 0
     linked = ring.newer.shape[0] > 0
-    programs, scores, chosen = reaching.programs, pairs.scores, pairs.by_slot
+    programs, scores, chosen = reaching.programs, pairs.scores, pairs.chosen
     shape, begins, ends = programs.shape[q], programs.term_first[q], programs.term_last[q]
     base = LANES * record.block
     for block in range(record.front // LANES, (record.count + LANES - 1) // LANES):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -15,7 +16,18 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 LANES = 64
+_LINE = 64  # bytes that are read in one go
 _FLOATS = ir.VectorType(ir.FloatType(), LANES)
+
+
+def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Zeros that begin where a line of memory does. Sixteen floats that lie across two lines take twice the time (1,300
+    words of queries: 22 us against 13)."""
+    count = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.zeros(count + _LINE, np.uint8)
+    begin = -memory.__array_interface__["data"][0] % _LINE
+    lines: np.ndarray = memory[begin : begin + count].view(dtype).reshape(shape)
+    return lines
 
 
 @intrinsic  # type: ignore[untyped-decorator]

@@ -55,16 +55,8 @@ class Encoder:
         known = np.zeros(columns.shape, np.bool_)
         for name, row in self._columns.items():
             columns[row], known[row] = self._codes(_one(raw.columns, name))
-        return Rows(
-            at=raw.time if is_time else raw.at,
-            seq=raw.seq,
-            time=raw.time,
-            id=raw.id,
-            carried=self._carried(raw),
-            numbers=self._number_matrix(raw),
-            columns=columns,
-            known=known,
-        )
+        at = raw.time if is_time else raw.at
+        return Rows(at, raw.seq, raw.time, raw.id, self._carried(raw), self._number_matrix(raw), columns, known)
 
     def _number_matrix(self, raw: RawRows) -> np.ndarray:
         if len(self._numbers) == len(raw.numbers):

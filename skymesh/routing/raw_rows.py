@@ -27,7 +27,7 @@ def no_times(count: int) -> Ints:
     return _zeros[:count]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RawRows:
     """at (position in rows: seq + 1), seq, time, id i8[n] (ids that are texts as codes), id_text, attributes f8[d, n],
     all declared columns."""

@@ -68,7 +68,7 @@ class Cells:
         return self.nulls is None and self.beyond is None and not self.wrong
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Batch:
     """Typed columns of one push. Cells of bad rows hold anything."""
 

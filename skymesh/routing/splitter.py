@@ -22,7 +22,7 @@ from .rejects import Reject, Rejects, last_rows
 from .texts import Texts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Split:
     """What a batch comes to: rows with a position, which of them are good in time, and the clock after them."""
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skymesh.algorithms.asked import Scoring
+from skymesh.algorithms.pair_kernels import score_pairs
 from skymesh.algorithms.score_kernels import bound_box, score_all
 from skymesh.algorithms.score_table import ScoreTable
 from skymesh.queries.expressions import Node, parse
@@ -328,3 +329,57 @@ def test_a_removed_program_leaves_the_others_where_they_are():
     assert out[0] == 3.0
     assert filter_of[1] == -1
     assert filter_of[2] >= 0
+
+
+# -- queries that differ in constants only ---------------------------------------------------------------------
+
+
+SAME_BUT_FOR_CONSTANTS = [
+    ["x + 2.5 * y - z", "x + 0.1 * y - z"],  # the interpreter runs it: x has no factor
+    ["0.3 * x + 2.5 * y", "7 * x + 0.1 * y", "1 * x + 3 * y"],
+    ["(0.5 + x) * (2 + z)", "(1.5 + x) * (0.1 + z)"],
+    ["0.3 * x ** 2 + 3 * y ** 2", "0.1 * x ** 2 + 4 * y ** 2"],
+    ["sqrt(abs(x - 0.1)) - 3 * (y * (1 - y))", "sqrt(abs(x - 0.7)) - 0.3 * (y * (4 - y))"],
+    ["where(x > 1, log(y), exp(z - 2))", "where(x > 2, log(y), exp(z - 1))"],
+    ["clip(x, 0.5, 2) ** y", "clip(x, 0.1, 3) ** y"],
+]
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "largest"])
+def test_pairs_score_distances_like_blocks_of_rows(metric):
+    centers = ((0.5, 2.0), (2.5, 0.3), (0.0, 7.0))
+    pairs_score_like_blocks([scoring_of(distance({"x": x, "z": z}, {"x": z}, metric)) for x, z in centers])
+
+
+@pytest.mark.parametrize("texts", SAME_BUT_FOR_CONSTANTS, ids=lambda texts: texts[0])
+def test_pairs_of_rows_and_queries_score_like_blocks_of_rows(texts):
+    pairs_score_like_blocks([scoring_of(parse(text)) for text in texts])
+
+
+def pairs_score_like_blocks(scorings: list[Scoring]) -> None:
+    table = ScoreTable()
+    for slot, scoring in enumerate(scorings):
+        table.put(slot, scoring)
+    programs, _, stack = table.arrays()
+    assert len(programs.leader) == 1
+    generator = np.random.default_rng(7)
+    numbers = generator.random((3, 50)) * 4
+    numbers[0, :5] = np.nan, np.inf, -np.inf, 0.0, -0.0
+    which = generator.integers(0, len(scorings), 300).astype(np.int32)
+    place = generator.integers(0, 50, 300).astype(np.int32)
+    score_pairs(programs, which, place, numbers, *NO_COLUMNS, stack)
+    found, expected = stack[0, :300].copy(), np.empty((len(scorings), 50))
+    for slot in range(len(scorings)):
+        score_all(programs, slot, numbers, *NO_COLUMNS, stack, expected[slot])
+    assert np.array_equal(found, expected[which, place], equal_nan=True)
+
+
+def test_queries_with_other_instructions_terms_or_filters_are_of_other_kinds():
+    texts = ["2 * x + 3 * y", "x + 3 * y * z", "log(x + 2)", "log(x + 2)", "log(x + 3)", "log(x - 3)", "3 * x + 1 * y"]
+    table = ScoreTable()
+    for slot, text in enumerate(texts):
+        where = compile_program(parse("x > 1"), PLACES) if slot == 3 else None
+        table.put(slot, replace(scoring_of(parse(text)), filter=where))
+    programs, _, _ = table.arrays()
+    assert programs.kind.tolist() == [0, 1, 2, 3, 2, 4, 0]
+    assert programs.leader.tolist() == [0, 1, 2, 3, 5]
