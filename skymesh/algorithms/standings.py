@@ -145,6 +145,7 @@ class Standings:
         self._first, self._taken = np.empty(count + 2, np.int64), np.empty(count, np.int64)
         self._limits, self._asks = np.empty(count, np.int64), np.empty(count, ASK)
         self._quiet, self._due = np.full(count, EVER), np.empty(count, np.int64)
+        self._moved = np.ones(count, np.int64)
 
     def remove(self, ranking: int) -> None:
         record = self._rankings[ranking]
@@ -247,7 +248,7 @@ class Standings:
         """Rankings whose floor moved since the last call, and where it is."""
         count = len(self._rankings)
         ranking, floor = np.empty(count, np.int64), np.empty(count, np.float64)
-        moved = changed_floors(self._rankings, ranking, floor)
+        moved = changed_floors(self._arrays(), ranking, floor)
         return ranking[:moved], floor[:moved]
 
     def show_deletions(self, touched: Ints) -> Spans:
@@ -318,6 +319,7 @@ class Standings:
             self._first,
             self._taken,
             self._quiet,
+            self._moved,
             self._due,
             self._hits,
             self._limits,

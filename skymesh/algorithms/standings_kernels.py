@@ -191,17 +191,17 @@ class Pool(NamedTuple):
 
 
 class StandingArrays(NamedTuple):
-    """All that the kernels work on, as a frame hands it over: first i8[rankings + 2] and taken i8[rankings] tell where
-    the hits of a ranking are in the inbox and how many of them are in its pool, limits i8[rankings] up to where points
-    are shown, quiet i8[rankings] up to where a ranking without hits need not be looked at, due i8[rankings] is for the
-    rankings that have to be, asks those that fell short,
-    which stand still until they are answered."""
+    """All that the kernels work on, as a frame hands it over. By ranking, i8: first (and one more) and taken tell where
+    its hits are in the inbox and how many of them are in its pool, limits up to where points are shown, quiet up to
+    where it need not be looked at without hits, moved whether its floor may not be what row sides know. due i8 has room
+    for all rankings; asks are those that fell short, which stand still until they are answered."""
 
     rankings: Rankings
     pool: Pool
     first: I8
     taken: I8
     quiet: I8
+    moved: I8
     due: I8
     inbox: Entries
     limits: I8
@@ -595,6 +595,8 @@ def advance(frame: Any, past: int, arrived: Any) -> int:
         if not ranking.live:
             continue
         status = advance_ranking(frame, ranking, r, past, arrived)
+        if ranking.floor_merit != ranking.told_floor:
+            arrays.moved[r] = 1
         if status == DONE:
             arrays.quiet[r] = min(next_point(ranking, past) - 1, ranking.complete)
         elif status != HALTED:
@@ -1295,11 +1297,16 @@ def raise_floor_between(frame: Any, ranking: Any) -> None:
 
 
 @kernel
-def changed_floors(rankings: Any, out_ranking: Any, out_floor: Any) -> int:
-    """Rankings whose floor is not what row sides know: into out_ranking i8[n], out_floor f8[n]; returns how many."""
+def changed_floors(frame: Any, out_ranking: Any, out_floor: Any) -> int:
+    """Rankings whose floor is not what row sides know: into out_ranking i8[n], out_floor f8[n]; returns how many.
+    Touches no others: that saves 3 us for a thousand."""
+    arrays = open_standings(frame)
     count = 0
-    for r in range(rankings.shape[0]):
-        ranking = rankings[r]
+    for r in range(arrays.rankings.shape[0]):
+        if arrays.moved[r] == 0:
+            continue
+        arrays.moved[r] = 0
+        ranking = arrays.rankings[r]
         if ranking.live and ranking.searched and ranking.floor_merit != ranking.told_floor:
             out_ranking[count] = r
             out_floor[count] = ranking.floor_merit
