@@ -10,7 +10,6 @@ the stream, which the row sides know. Such rankings wait in `wake` for it.
 
 from __future__ import annotations
 
-from operator import is_not
 from typing import Any, cast
 
 import numpy as np
@@ -48,6 +47,7 @@ from .standings_kernels import (
 )
 
 _NONE = np.empty(0, np.int64)
+_RANKING, _FILLED, _NEEDED, _SEEN, _CLOCK, _ASKED, _ANSWERED, _USED = range(len(CALL.names or ()))
 NOTHING_ASKED = Spans(np.empty(0, np.int32), _NONE, np.empty(0), _NONE, _NONE, _NONE, _NONE)
 
 
@@ -55,6 +55,8 @@ class Standings:
     """Rankings by number: pools, points and changes of each."""
 
     def __init__(self, *, prunes: bool, keeping: Keeping | None = None) -> None:
+        self._packed: Ints | None = None  # all arrays for a kernel, until one of them is replaced
+        self._packed_seen: np.ndarray = _NONE
         self._prunes = prunes
         self._keeping = keeping  # None: row sides send everything that may ever show, and cannot be asked
         self._have(np.zeros(0, RANKING))
@@ -63,6 +65,7 @@ class Standings:
         self._slots = np.zeros(64, SLOT)
         self._seen = PairTable()  # (ranking, id): told of, where an object is told of once
         self._call = np.zeros(1, CALL)
+        self._words = self._call.view(np.int64)  # the same, at a quarter of the price of a field
         self._inbox: list[Hits] = []
         self._past = EVER
         self._carried = CarriedStore()
@@ -71,8 +74,6 @@ class Standings:
         self._dormant = False  # whether a ranking waits for its first row
         self._run_to = EVER, False  # upto, flush
         self._hits = np.empty(64, ENTRY)
-        self._packed_arrays: tuple[object, ...] = (None,) * len(StandingArrays._fields)
-        self._packed = _NONE
 
     # -- rankings ----------------------------------------------------------------------------------------------
 
@@ -146,6 +147,7 @@ class Standings:
         self._limits, self._asks = np.empty(count, np.int64), np.empty(count, ASK)
         self._quiet, self._due = np.full(count, EVER), np.empty(count, np.int64)
         self._moved = np.ones(count, np.int64)
+        self._packed = None
 
     def remove(self, ranking: int) -> None:
         record = self._rankings[ranking]
@@ -210,13 +212,13 @@ class Standings:
         scratch, marks, times = np.empty(largest, ENTRY), np.empty(largest, np.int32), np.empty(largest, np.int64)
         order, keys = np.empty(2 * largest, np.int64), np.empty(2 * largest)
         while not refill(self._arrays(), scratch, marks, order, keys, times, len(hits) == 1):
-            self._repack(int(self._call["needed"][0]))
+            self._repack(int(self._words[_NEEDED]))
         return self._go_on()
 
     def _go_on(self) -> Spans:
         upto, flush = self._run_to
         self._run()
-        if self._call["asked"][0]:
+        if self._words[_ASKED]:
             return self._spans()
         if flush:
             done = self._rankings["done"]
@@ -230,7 +232,7 @@ class Standings:
         return NOTHING_ASKED
 
     def _spans(self) -> Spans:
-        asks = self._asks[: int(self._call["asked"][0])]
+        asks = self._asks[: int(self._words[_ASKED])]
         return Spans(
             asks["ranking"].astype(np.int32),
             *[asks[name].copy() for name in ("want", "guess", "after", "upto", "shared_after", "shared_upto")],
@@ -267,23 +269,25 @@ class Standings:
         return np.where(covers, offset - ((offset - upto) // slide) * slide, upto)
 
     def _run(self) -> None:
-        call = self._call
-        call["ranking"], call["seen"], call["asked"] = 0, self._seen.count, 0
+        words = self._words
+        words[_RANKING], words[_SEEN], words[_ASKED] = 0, self._seen.count, 0
         while True:
             status = advance(self._arrays(), self._past, self._arrived)
-            self._seen.count = int(call["seen"][0])
+            self._seen.count = int(words[_SEEN])
             if status == DONE:
                 return
-            needed = int(call["needed"][0])
+            needed = int(words[_NEEDED])
             if status == POOL_FULL:
                 self._repack(needed)
             elif status == CHANGES_FULL:
-                grown = np.empty(2 * (int(call["filled"][0]) + needed), CHANGE)
+                grown = np.empty(2 * (int(words[_FILLED]) + needed), CHANGE)
                 grown[: len(self._changes)] = self._changes
                 self._changes = grown
+                self._packed = None
             elif status == SLOTS_FULL:
                 self._slots = np.zeros(1 << (4 * needed).bit_length(), SLOT)
-                call["clock"] = 0
+                self._packed = None
+                words[_CLOCK] = 0
             else:
                 self._forget_seen()
                 self._seen.reserve(needed)
@@ -296,7 +300,7 @@ class Standings:
         if 2 * gone.sum() > len(gone):
             self._seen = PairTable()
             self._seen.put(ranking[~gone], what[~gone], at[~gone])
-            self._call["seen"] = self._seen.count
+            self._words[_SEEN] = self._seen.count
 
     def _sort_inbox(self) -> None:
         """Put the hits that wait into the inbox, by ranking and position."""
@@ -308,44 +312,47 @@ class Standings:
         hits = pieces[0] if len(pieces) == 1 else _together(pieces) if pieces else NO_HITS
         if len(hits) > len(self._hits):
             self._hits = np.empty(2 * len(hits), ENTRY)
+            self._packed = None
         o = hits.objects
         sort_hits(self._arrays(), hits.ranking, hits.row, hits.merit, hits.until, o.at, o.seq, o.time, o.id)
 
     def _arrays(self) -> Ints:
         """Everything for a kernel; packed anew only after an array was replaced."""
-        arrays = StandingArrays(
-            self._rankings,
-            self._pool,
-            self._first,
-            self._taken,
-            self._quiet,
-            self._moved,
-            self._due,
-            self._hits,
-            self._limits,
-            self._changes,
-            self._slots,
-            self._seen.slots,
-            self._asks,
-            self._call,
-        )
-        if any(map(is_not, arrays, self._packed_arrays)):
-            self._packed, self._packed_arrays = pack(arrays), arrays
+        if self._packed is None or self._packed_seen is not self._seen.slots:
+            self._packed_seen = self._seen.slots
+            self._packed = pack(
+                StandingArrays(
+                    self._rankings,
+                    self._pool,
+                    self._first,
+                    self._taken,
+                    self._quiet,
+                    self._moved,
+                    self._due,
+                    self._hits,
+                    self._limits,
+                    self._changes,
+                    self._slots,
+                    self._seen.slots,
+                    self._asks,
+                    self._call,
+                )
+            )
         return self._packed
 
     def _repack(self, more: int) -> None:
         """All entries end to end in a new pool, each ranking with the room it has, and as much free behind them."""
         rooms = self._rankings["room"][self._rankings["live"] == 1]
         pool = _pool_of(2 * (int(rooms.sum()) + more))
-        self._call["used"] = repack(self._arrays(), pack(pool))
-        self._pool = pool
+        self._words[_USED] = repack(self._arrays(), pack(pool))
+        self._pool, self._packed = pool, None
 
     # -- what comes out ----------------------------------------------------------------------------------------
 
     def changes(self) -> Changes:
         """What was told since the last call. The array itself is handed over: a copy of 720 records takes 10 us."""
-        told = self._changes[: int(self._call["filled"][0])]
-        self._call["filled"] = 0
+        told = self._changes[: int(self._words[_FILLED])]
+        self._words[_FILLED] = 0
         if not len(self._carried):
             return Changes.copied(told)
         changes = Changes.copied(told, self._carried.take(told["seq"]))
@@ -397,7 +404,7 @@ class Standings:
     def snapshot(self) -> State:
         return {
             "past": self._past,
-            "used": int(self._call["used"][0]),
+            "used": int(self._words[_USED]),
             "rankings": self._rankings.copy(),
             "pool": tuple(column.copy() for column in self._pool),
             "seen": self._seen.items(),
@@ -406,7 +413,7 @@ class Standings:
         }
 
     def restore(self, state: State) -> None:
-        self._past, self._call["used"] = state["past"], state["used"]
+        self._past, self._words[_USED] = state["past"], state["used"]
         self._have(state["rankings"].copy())
         self._pool = _pool_of(len(state["pool"][-1]) - SPAN)
         for column, held in zip(self._pool, state["pool"], strict=True):
