@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.harness import report
 from benchmarks.mouratidis_data import Data, Setting, cycles, fill
-from benchmarks.other_scores import nearest_sides, nonmonotone_sides
+from benchmarks.other_scores import NONMONOTONE, nearest_sides, nonmonotone_sides
 from benchmarks.sides import (
     NUMPY,
     NUMPY_GROUPED,
@@ -208,10 +208,14 @@ def points(algorithms: Sequence[str]) -> None:
 
 
 def nonmonotone(algorithms: Sequence[str]) -> None:
-    compared = nonmonotone_sides([name for name in algorithms if name != "tsl"])
-    run_checked(compared.sides, compared.stream, cycles=CHECKED)
-    seconds = timed_cycles(compared.sides, compared.stream, cycles=TIMED)
-    report("mouratidis-nonmonotone", compared.title, _speeds(seconds, compared.rows_a_batch, compared.numpy))
+    for arrivals in (1_000, 10_000):
+        compared = nonmonotone_sides(
+            [name for name in algorithms if name != "tsl"], replace(NONMONOTONE, arrivals=arrivals)
+        )
+        run_checked(compared.sides, compared.stream, cycles=CHECKED)
+        seconds = timed_cycles(compared.sides, compared.stream, cycles=TIMED)
+        rows = _speeds(seconds, compared.rows_a_batch, compared.numpy)
+        report(f"mouratidis-nonmonotone-{arrivals}", compared.title, rows)
 
 
 # -- what the paper counts -------------------------------------------------------------------------------------
