@@ -32,6 +32,7 @@ from benchmarks.sides import (
     NUMPY_GROUPED,
     NUMPY_PLAIN,
     NUMPY_TOGETHER,
+    WARM_UP,
     run_checked,
     side,
     skymesh_side,
@@ -71,11 +72,13 @@ def default(algorithms: Sequence[str]) -> None:
 def falling(algorithms: Sequence[str]) -> None:
     """Searches come in bursts, so what counts is the whole run: the mean cycle, not the median one."""
     setting = replace(DEFAULT, falls_over=TIMED)
-    rows = _compared(setting, algorithms, checked=0, typical=statistics.fmean)
+    rows = _compared(setting, algorithms, checked=0, warm_up=0, typical=statistics.fmean)
     report("mouratidis-falling", f"mean of all {TIMED} cycles: {setting.described()}", rows, **setting.as_dict())
 
 
-def _compared(setting: Setting, algorithms: Sequence[str], *, checked: int, typical: Typical) -> list[Row]:
+def _compared(
+    setting: Setting, algorithms: Sequence[str], *, checked: int, warm_up: int = WARM_UP, typical: Typical
+) -> list[Row]:
     """All sides over the same stream."""
     stream = cycles(setting)
     window = fill(setting, stream)
@@ -86,7 +89,7 @@ def _compared(setting: Setting, algorithms: Sequence[str], *, checked: int, typi
         sides[name].fill(window)
     run_checked(sides, stream, cycles=checked)
     _progress(f"{TIMED} cycles")
-    seconds = timed_cycles(sides, stream, cycles=TIMED)
+    seconds = timed_cycles(sides, stream, cycles=TIMED, warm_up=warm_up)
     return _speeds(seconds, setting.arrivals, (NUMPY_PLAIN, NUMPY_GROUPED), NUMPY_TOGETHER, typical=typical)
 
 

@@ -22,8 +22,9 @@ from skymesh.algorithms.keeping import EXACTLY_K, EXACTLY_K_UNTRIMMED
 
 NUMPY_PLAIN, NUMPY_GROUPED, NUMPY_TOGETHER = "NumPy plain", "NumPy grouped", "NumPy grouped, searches together"
 NUMPY = (NUMPY_PLAIN, NUMPY_GROUPED, NUMPY_TOGETHER)
-# How many cycles a side runs before the next one has its turn.
-TURN = 20
+# How many cycles of a side are timed before the next one has its turn, and how many it runs before them: the first ones
+# find the caches full of another side's window and take up to four times as long.
+TURN, WARM_UP = 20, 10
 
 PAPER = {"tma": EXACTLY_K, "sma": EXACTLY_K_UNTRIMMED}
 
@@ -118,28 +119,31 @@ def agree(sides: dict[str, Any]) -> None:
         assert np.array_equal(found[1], expected[1]), f"{name} has other scores than {first}"
 
 
-def timed_cycles(sides: dict[str, Any], stream: Iterator[Batch], *, cycles: int) -> dict[str, list[float]]:
+def timed_cycles(
+    sides: dict[str, Any], stream: Iterator[Batch], *, cycles: int, warm_up: int = WARM_UP
+) -> dict[str, list[float]]:
     """The seconds of each cycle and side. All take the same batches, in turns, another one first each time."""
     copies = tee(stream, len(sides))
-    seconds = timed_apart({name: (sides[name], copy) for name, copy in zip(sides, copies, strict=True)}, cycles=cycles)
+    runs = {name: (sides[name], copy) for name, copy in zip(sides, copies, strict=True)}
+    seconds = timed_apart(runs, cycles=cycles, warm_up=warm_up)
     agree(sides)
     return seconds
 
 
-def timed_apart(runs: dict[str, tuple[Any, Iterator[Batch]]], *, cycles: int) -> dict[str, list[float]]:
-    """The same for sides that each have a stream of their own.
-
-    A side runs for a few cycles before the next one has its turn, as it would by itself: after each cycle of another
-    side it would begin with the caches full of that side's window.
-    """
+def timed_apart(
+    runs: dict[str, tuple[Any, Iterator[Batch]]], *, cycles: int, warm_up: int = WARM_UP
+) -> dict[str, list[float]]:
+    """The same for sides that each have a stream of their own. A turn begins with some cycles that are not timed."""
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     names = list(runs)
     for number, start in enumerate(range(0, cycles, TURN)):
         turn = number % len(names)
         for name in names[turn:] + names[:turn]:
             one, stream = runs[name]
-            for batch in list(islice(stream, min(TURN, cycles - start))):
+            found = []
+            for batch in list(islice(stream, warm_up + min(TURN, cycles - start))):
                 began = time.perf_counter()
                 one.push(batch)
-                seconds[name].append(time.perf_counter() - began)
+                found.append(time.perf_counter() - began)
+            seconds[name] += found[warm_up:]
     return seconds
