@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import report
-from benchmarks.mouratidis_data import Data, Setting, cycles, fill
+from benchmarks.mouratidis_data import Batch, Data, Setting, cycles, fill
 from benchmarks.other_scores import NONMONOTONE, nearest_sides, nonmonotone_sides
 from benchmarks.sides import (
     NUMPY,
     NUMPY_GROUPED,
     NUMPY_PLAIN,
     NUMPY_TOGETHER,
-    WARM_UP,
+    Side,
     run_checked,
     side,
     skymesh_side,
@@ -45,6 +45,7 @@ Typical = Callable[[Sequence[float]], float]
 
 DEFAULT = Setting()
 CHECKED, TIMED = 3, 60
+FALLING = 40
 DUCK_QUERIES, DUCK_CYCLES = 25, 2
 LONG_RUN = 1_000
 PAPER_CYCLES = 100
@@ -62,7 +63,7 @@ PUBLISHED: dict[Data, dict[int, tuple[float, float]]] = {
 def default(algorithms: Sequence[str]) -> None:
     settings = [DEFAULT, replace(DEFAULT, data="ant"), *(replace(DEFAULT, score=s) for s in ("product", "quadratic"))]
     for setting in settings:
-        rows = _compared(setting, algorithms, checked=CHECKED, typical=statistics.median)
+        rows = _compared(setting, algorithms)
         if setting == DEFAULT:
             rows += _duckdb(setting)
         name = f"mouratidis-default-{setting.data}-{setting.score}"
@@ -70,16 +71,26 @@ def default(algorithms: Sequence[str]) -> None:
 
 
 def falling(algorithms: Sequence[str]) -> None:
-    """Searches come in bursts, so what counts is the whole run: the mean cycle, not the median one."""
-    setting = replace(DEFAULT, falls_over=TIMED)
-    rows = _compared(setting, algorithms, checked=0, warm_up=0, typical=statistics.fmean)
-    report("mouratidis-falling", f"mean of all {TIMED} cycles: {setting.described()}", rows, **setting.as_dict())
+    """Searches come in bursts, so what counts is the whole run in one turn: the mean cycle, not the median one."""
+    setting = replace(DEFAULT, falls_over=FALLING)
+    stream, sides = _filled(setting, algorithms)
+    seconds = timed_cycles(sides, stream, cycles=FALLING, turn=FALLING, warm_up=0)
+    forms = NUMPY_PLAIN, NUMPY_GROUPED
+    rows = _speeds(seconds, setting.arrivals, forms, NUMPY_TOGETHER, typical=statistics.fmean)
+    report("mouratidis-falling", f"mean of all {FALLING} cycles: {setting.described()}", rows, **setting.as_dict())
 
 
-def _compared(
-    setting: Setting, algorithms: Sequence[str], *, checked: int, warm_up: int = WARM_UP, typical: Typical
-) -> list[Row]:
+def _compared(setting: Setting, algorithms: Sequence[str]) -> list[Row]:
     """All sides over the same stream."""
+    stream, sides = _filled(setting, algorithms)
+    run_checked(sides, stream, cycles=CHECKED)
+    _progress(f"{TIMED} cycles")
+    seconds = timed_cycles(sides, stream, cycles=TIMED)
+    return _speeds(seconds, setting.arrivals, (NUMPY_PLAIN, NUMPY_GROUPED), NUMPY_TOGETHER)
+
+
+def _filled(setting: Setting, algorithms: Sequence[str]) -> tuple[Iterator[Batch], dict[str, Side]]:
+    """A stream whose window all sides have taken in."""
     stream = cycles(setting)
     window = fill(setting, stream)
     sides = {}
@@ -87,10 +98,7 @@ def _compared(
         _progress(f"{name}: filling the window")
         sides[name] = side(name, setting)
         sides[name].fill(window)
-    run_checked(sides, stream, cycles=checked)
-    _progress(f"{TIMED} cycles")
-    seconds = timed_cycles(sides, stream, cycles=TIMED, warm_up=warm_up)
-    return _speeds(seconds, setting.arrivals, (NUMPY_PLAIN, NUMPY_GROUPED), NUMPY_TOGETHER, typical=typical)
+    return stream, sides
 
 
 def _speeds(

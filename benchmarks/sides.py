@@ -120,28 +120,28 @@ def agree(sides: dict[str, Any]) -> None:
 
 
 def timed_cycles(
-    sides: dict[str, Any], stream: Iterator[Batch], *, cycles: int, warm_up: int = WARM_UP
+    sides: dict[str, Any], stream: Iterator[Batch], *, cycles: int, turn: int = TURN, warm_up: int = WARM_UP
 ) -> dict[str, list[float]]:
     """The seconds of each cycle and side. All take the same batches, in turns, another one first each time."""
     copies = tee(stream, len(sides))
     runs = {name: (sides[name], copy) for name, copy in zip(sides, copies, strict=True)}
-    seconds = timed_apart(runs, cycles=cycles, warm_up=warm_up)
+    seconds = timed_apart(runs, cycles=cycles, turn=turn, warm_up=warm_up)
     agree(sides)
     return seconds
 
 
 def timed_apart(
-    runs: dict[str, tuple[Any, Iterator[Batch]]], *, cycles: int, warm_up: int = WARM_UP
+    runs: dict[str, tuple[Any, Iterator[Batch]]], *, cycles: int, turn: int = TURN, warm_up: int = WARM_UP
 ) -> dict[str, list[float]]:
     """The same for sides that each have a stream of their own. A turn begins with some cycles that are not timed."""
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     names = list(runs)
-    for number, start in enumerate(range(0, cycles, TURN)):
-        turn = number % len(names)
-        for name in names[turn:] + names[:turn]:
+    for number, start in enumerate(range(0, cycles, turn)):
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
             one, stream = runs[name]
             found = []
-            for batch in list(islice(stream, warm_up + min(TURN, cycles - start))):
+            for batch in list(islice(stream, warm_up + min(turn, cycles - start))):
                 began = time.perf_counter()
                 one.push(batch)
                 found.append(time.perf_counter() - began)
