@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-KERNELS := $(shell find skymesh -name '*_kernels.py') skymesh/algorithms/kernel.py skymesh/algorithms/frames.py skymesh/cluster/warm.py
+KERNELS := $(shell find skymesh -name '*_kernels.py') $(addprefix skymesh/algorithms/,kernel.py frames.py simd.py standing_arrays.py) skymesh/cluster/warm.py
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 

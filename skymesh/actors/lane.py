@@ -14,7 +14,7 @@ import numpy as np
 from ..algorithms import Algorithm
 from ..algorithms.asked import Asked, ask
 from ..algorithms.columns import EVER, NEVER, Changes, Ints, Op, Rows
-from ..algorithms.standings_kernels import CHANGE
+from ..algorithms.standing_arrays import CHANGE
 from ..errors import QueryError
 from ..queries import AnyQuery, Stream
 from ..routing.domains import Domains

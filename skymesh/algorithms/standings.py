@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from .ask_kernels import ahead_of, changed_floors
 from .asked import ALL_ROWS, Asked, Emit, PerId
 from .carried_store import CarriedStore
 from .columns import EVER, NEVER, NO_HITS, Changes, Floats, Hits, Ints, Objects, Spans, State
@@ -21,8 +22,10 @@ from .frames import pack
 from .keeping import Keeping
 from .pair_table import PairTable
 from .point_kernels import pane_of, point_from
+from .pool_kernels import repack
+from .refill_kernels import refill
 from .simd import SPAN
-from .standings_kernels import (
+from .standing_arrays import (
     ASK,
     CALL,
     CHANGE,
@@ -37,14 +40,8 @@ from .standings_kernels import (
     UNTOUCHED,
     Pool,
     StandingArrays,
-    advance,
-    ahead_of,
-    changed_floors,
-    expect,
-    refill,
-    repack,
-    sort_hits,
 )
+from .standings_kernels import advance, expect, sort_hits
 
 _NONE = np.empty(0, np.int64)
 _RANKING, _FILLED, _NEEDED, _SEEN, _CLOCK, _ASKED, _ANSWERED, _USED = range(len(CALL.names or ()))

@@ -23,7 +23,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def kernel_files() -> list[Path]:
-    names = ("*_kernels.py", "kernel.py", "frames.py", "simd.py")
+    names = ("*_kernels.py", "kernel.py", "frames.py", "simd.py", "standing_arrays.py")
     return sorted(path for name in names for path in PACKAGE.rglob(name))
 
 
