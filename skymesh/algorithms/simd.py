@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 LANES = 64
-_LINE = 64  # bytes that are read in one go
+LINE = 64  # bytes that memory brings at a time
 _FLOATS = ir.VectorType(ir.FloatType(), LANES)
 
 
@@ -24,8 +24,8 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Zeros that begin where a line of memory does. Sixteen floats that lie across two lines take twice the time (1,300
     words of queries: 22 us against 13)."""
     count = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    memory = np.zeros(count + _LINE, np.uint8)
-    begin = -memory.__array_interface__["data"][0] % _LINE
+    memory = np.zeros(count + LINE, np.uint8)
+    begin = -memory.__array_interface__["data"][0] % LINE
     lines: np.ndarray = memory[begin : begin + count].view(dtype).reshape(shape)
     return lines
 

@@ -14,7 +14,7 @@ from .asked import Emit, PerId
 from .columns import Op
 from .frames import F8, I4, I8, opener
 from .hash_kernels import PAIR
-from .simd import SPAN
+from .simd import LINE, SPAN
 
 LEAVE, MOVE, ENTER, ROW, EMPTY = int(Op.LEAVE), int(Op.MOVE), int(Op.ENTER), int(Op.ROW), int(Op.EMPTY)
 RANKED, ENTRIES, SNAPSHOT = int(Emit.RANKED), int(Emit.ENTRIES), int(Emit.SNAPSHOT)
@@ -77,7 +77,6 @@ RANKING = np.dtype(
     ]
 )
 
-LINE = 64  # bytes that memory brings at a time
 USED_BYTES = 4 * LINE  # of a ranking: what most batches look at
 
 # How many rankings before its turn what one needs is brought near; three times that for its record.

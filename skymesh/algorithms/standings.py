@@ -24,7 +24,7 @@ from .pair_table import PairTable
 from .point_kernels import pane_of, point_from
 from .pool_kernels import repack
 from .refill_kernels import refill
-from .simd import SPAN
+from .simd import LINE, SPAN, aligned
 from .standing_arrays import (
     ASK,
     CALL,
@@ -32,7 +32,6 @@ from .standing_arrays import (
     CHANGES_FULL,
     DONE,
     ENTRY,
-    LINE,
     POOL_FULL,
     RANKING,
     SLOT,
@@ -77,8 +76,7 @@ class Standings:
     def add(self, ranking: int, asked: Asked, *, upto: int) -> None:
         """A ranking whose points after `upto` are to be shown."""
         if ranking >= len(self._rankings):
-            grown = _lines(max(ranking + 1, 2 * len(self._rankings), 8), RANKING)
-            grown[len(self._rankings) :] = 0
+            grown = aligned((max(ranking + 1, 2 * len(self._rankings), 8),), RANKING)
             grown[: len(self._rankings)] = self._rankings
             self._have(grown)
         span = asked.span
@@ -458,16 +456,9 @@ def _pool_of(room: int) -> Pool:
     kinds = [np.dtype(kind) for kind in ("f8", "i8", "i4", "i4", "i4", ENTRY)]
     sizes = [kind.itemsize * (room + SPAN) for kind in kinds]
     ends = np.cumsum([size + -size % LINE for size in sizes]).tolist()
-    memory = _lines(ends[-1], np.dtype(np.uint8))
+    memory = aligned((ends[-1],), np.uint8)
     starts = [0, *ends[:-1]]
     return Pool(*(memory[a : a + n].view(kind) for a, n, kind in zip(starts, sizes, kinds, strict=True)))
-
-
-def _lines(count: int, kind: np.dtype[Any]) -> np.ndarray:
-    """An array that begins with a line of memory."""
-    raw = np.empty(count * kind.itemsize + LINE, np.uint8)
-    begin = -raw.__array_interface__["data"][0] % LINE
-    return raw[begin : begin + count * kind.itemsize].view(kind)
 
 
 def _together(pieces: list[Hits]) -> Hits:

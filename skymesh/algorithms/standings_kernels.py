@@ -21,8 +21,8 @@ from .kernel import embedded, kernel, trailing_zeros
 from .point_kernels import horizon_of, point_from
 from .pool_kernels import has_room, lowest, take_in
 from .show_kernels import room_to_show, show
-from .simd import SPAN, at_most, fetch
-from .standing_arrays import AHEAD, DONE, HALTED, LINE, POOL_FULL, SNAPSHOT, USED_BYTES, open_standings
+from .simd import LINE, SPAN, at_most, fetch
+from .standing_arrays import AHEAD, DONE, HALTED, POOL_FULL, SNAPSHOT, USED_BYTES, open_standings
 
 
 @kernel
