@@ -10,8 +10,8 @@ Values outside the domain lie in the outermost cells, whose boxes reach to the e
 known there is one cell, and everything is tested.
 
 Cost    an arrival: its cell, and a test for each query that reaches it. A search: the cells that the answer lies in.
-Memory  a row: 8 bytes an attribute, 8 each for id, seq and event time, 4 for the link; 16 + 9 bits a filter column and
-        24 for links of ids where asked for. A query: a bit in each cell that some query reaches, and its record.
+Memory  a row: 8 bytes an attribute, 8 each for id, seq and event time, 4 for the link; 9 a filter column and 24 for
+        links of ids where asked for. A query: a bit in each cell that some query reaches, and its record.
 Source  Mouratidis, Bakiras, Papadias: Continuous Monitoring of Top-k Queries over Sliding Windows, SIGMOD 2006. There
         cells keep lists of rows and of queries, scores are monotone, and the search walks from the best corner.
 """
