@@ -230,6 +230,9 @@ def bench(
     part: Annotated[
         list[str] | None, typer.Option(help="one part of it; may be repeated, all parts if left out")
     ] = None,
+    algorithms: Annotated[
+        str | None, typer.Option(help="which algorithms of skymesh take part in mouratidis, comma-separated")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run a benchmark of the source checkout; tables on stdout, JSON in out/."""
@@ -239,7 +242,9 @@ def bench(
             f"there are no benchmarks beside {root / 'skymesh'}: they are part of the source checkout, not of the "
             "installed package; clone the repository, run `make setup` there and then .venv/bin/skymesh bench"
         )
-    options = [option for chosen in part or [] for option in ("--part", chosen)] + ["--json"] * as_json
+    options = [option for chosen in part or [] for option in ("--part", chosen)]
+    options += ["--algorithms", algorithms] if algorithms is not None else []
+    options += ["--json"] * as_json
     ran = subprocess.run([sys.executable, "-m", "benchmarks", name, *options], cwd=root, check=False)  # noqa: S603
     raise typer.Exit(ran.returncode)
 
