@@ -91,11 +91,11 @@ _QUERIES: list[dict[str, object]] = [
 ]
 
 
-def _batch(first: int) -> dict[str, object]:
-    n = np.arange(first, first + 20)
+def _batch(first: int, count: int = 20) -> dict[str, object]:
+    n = np.arange(first, first + count)
     return {
         "id": n % 5,
-        "name": pa.array([f"n{i % 5}" for i in n]),
+        "name": pa.array([f"n{i % 5}" if count == 20 else f"n{i}" for i in n]),
         "t": n,
         "x": (n * 7 % 5).astype(float),
         "y": (n * 3 % 4).astype(float),
@@ -118,6 +118,8 @@ def _warm_long(stream: skymesh.Stream, deletes: skymesh.Stream) -> None:
             engine.push("edited", _batch(first), now=10**15)
         engine.delete("edited", ["n1"])
         engine.remove("tma")
+        engine.push("edited", _batch(400, 10_000), now=10**15)  # ids to be forgotten, and rows to learn domains from
+        engine.push("edited", _batch(10_400), now=10**15)
 
 
 def _warm_bounds() -> None:
