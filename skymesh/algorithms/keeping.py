@@ -3,10 +3,10 @@
 An algorithm that keeps the rows of the window need not hold in a ranking everything that may ever show: it holds the
 rows that rank at or above a *floor*, and looks for more when fewer than k of them are left. Holding exactly k means a
 search whenever a row that is shown expires. In random order the number of rows above a fixed floor comes and goes by
-its square root, so a few square roots more and searches nearly end: 2 searches in 250 cycles of a thousand queries at
+its square root, so a few square roots more and searches nearly end: 2 searches in 100 cycles of a thousand queries at
 k = 20 with 37 rows wanted. Where scores keep falling a ranking hopes for twice as much when it has to search again
-soon. Sixteen times as much makes half as many searches, and these take longer by more: since what a row costs is what
-counts, a cycle of `tma` took twice the time.
+soon. With sixteen times as much there were half as many searches, but each found so many rows that a cycle of `tma`
+took twice the time.
 """
 
 from __future__ import annotations
